@@ -49,6 +49,11 @@ def test_search_finds(read):
     tab.locator('.sidebar-search').fill('straggler')
     tab.keyboard.press('Enter')
     tab.wait_for_url('**/search.html?q=straggler*')
+    hits = tab.locator('#search-results li > a')
+    terms = hits.and_(tab.locator('[href*="glossary.html#"]'))
+    expect(terms.first).to_be_visible()
+    assert hits.evaluate_all('all => new Set(all.map(it => '
+                             'getComputedStyle(it).color)).size') == 1
     tab.locator('#search-results a[href*="16-asynchrony"]').first.click()
     tab.wait_for_url('**/16-asynchrony.html*')
     expect(tab.locator('article')).to_contain_text('straggler')
@@ -97,6 +102,28 @@ def test_a_row_of_a_wide_table_is_a_card_on_a_phone(read):
       const {left, right} = it.getBoundingClientRect();
       return left >= 0 && right <= innerWidth;
     })''')
+
+
+def test_a_chapter_has_its_minutes_beside_its_title_on_a_phone(read):
+    """And no label tells what every row has."""
+    rows = read(FIRST, **PHONE).locator('table.cards tbody tr').all()
+    assert len(rows) == 23
+    for row in rows:
+        title, seen, *_, minutes = row.locator('td').all()
+        here, there = title.bounding_box(), minutes.bounding_box()
+        assert here['y'] == there['y'] and here['x'] < there['x']
+        assert seen.evaluate(
+            'it => getComputedStyle(it, "::before").content') == 'none'
+
+
+def test_nothing_lies_over_what_is_read(read):
+    """Nor when one scrolls up, at which furo offers a way to the top."""
+    tab = read(ASYNC)
+    for y in 2000, 1000:
+        tab.evaluate(f'scrollTo(0, {y})')
+        tab.evaluate(PAINTED)
+    expect(tab.locator('.show-back-to-top')).to_have_count(1)
+    expect(tab.locator('.back-to-top')).to_be_hidden()
 
 
 # What is folded.
@@ -173,6 +200,21 @@ def test_what_moves_stands_still_on_paper(read):
     expect(moves).to_be_hidden()
 
 
+def test_on_paper_nothing_is_cut_and_no_heading_stands_alone(read):
+    """Firefox cuts what could scroll, and needs room below a heading."""
+    tab = read(RINGS)
+    tab.emulate_media(media='print')
+    for what, name, wanted in [
+            ('.cell_output, .output', 'overflow', 'visible'),
+            ('.output, .cell_input', 'breakInside', 'avoid'),
+            ('h2, h3', 'breakInside', 'avoid'), ('ul', 'breakInside', 'auto')]:
+        assert tab.locator(f'article :is({what})').evaluate_all(
+            f'all => [...new Set(all.map(it => getComputedStyle(it).{name}))]'
+            ) == [wanted], what
+    assert tab.locator('h2').first.evaluate(
+        'it => parseFloat(getComputedStyle(it, "::after").height)') > 64
+
+
 def test_at_night_pictures_are_dark(read):
     tab = read(RINGS)
     picture = tab.locator('article .cell_output img').first
@@ -183,6 +225,19 @@ def test_at_night_pictures_are_dark(read):
     # A reader's own choice is stronger than the system's.
     tab.evaluate('document.body.dataset.theme = "light"')
     assert picture.evaluate(look) == 'none'
+
+
+@pytest.mark.parametrize('system, choice, shown', [
+    ('dark', 'auto', 'dark'), ('dark', 'light', 'light'),
+    ('light', 'dark', 'dark'), ('light', 'auto', 'light')])
+def test_at_night_menus_are_dark(read, system, choice, shown):
+    """A browser draws them by itself, and in white unless it is told."""
+    tab = read(FIRST, color_scheme=system)
+    tab.evaluate(f'document.body.dataset.theme = "{choice}"')
+    look = 'it => getComputedStyle(it).colorScheme'
+    assert tab.locator('.race select').first.evaluate(look) == shown
+    tab.emulate_media(media='print')
+    assert tab.locator('html').evaluate(look) == 'light'
 
 
 def test_a_picture_that_is_dark_by_itself_stays_so(read):
