@@ -83,13 +83,14 @@ def test_the_table_of_make_measure_has_what_is_expected():
 class Bare(ast.NodeTransformer):
     """Drop what a package's function has and a lesson's does not.
 
-    These are docstrings, annotations, and the checks of `@checked(...)`.
+    These are docstrings, annotations, the checks of `@checked(...)`, and
+    `@_as_tuple`, which keeps what a generator yields.
     """
 
     def visit_FunctionDef(self, node):
         node.decorator_list = [
-            decorator for decorator in node.decorator_list
-            if not ast.unparse(decorator).startswith('checked(')]
+            one for one in node.decorator_list
+            if not ast.unparse(one).startswith(('checked(', '_as_tuple'))]
         node.returns = None
         return self.without_docstring(node)
 
