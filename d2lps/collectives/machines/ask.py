@@ -2,31 +2,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,
                                                     expected)
 from d2lps.collectives.machines.gpu_machine import GpuMachine, machine_of
-from d2lps.collectives.machines.nccl_tests import read_nccl_tests
+from d2lps.collectives.machines.nccl_tests import Log, read_log
 from d2lps.collectives.machines.nccl_xml import read_xml
 from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.rates import find_gpu
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Answer(NamedTuple):
     """What was read, and what it says.
 
     verdict: None without a measurement. notes: of the texts, in sentences.
-    log: the table of `read_nccl_tests`, if there was one.
+    log: what the log says, if there was one.
     """
     machine: GpuMachine
     expectation: Expectation
     verdict: Verdict | None
     notes: tuple[str, ...]
-    log: pd.DataFrame | None = None
+    log: Log | None = None
 
 
 def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
@@ -42,8 +39,8 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
     Raises ValueError for texts that cannot be read or do not fit together.
     """
     wiring = (read_xml if '<system' in text else read_table)(text)
-    table = read_nccl_tests(log) if log else None
-    of_log = table.attrs['gpu'] if table is not None else None
+    read = read_log(log) if log else None
+    of_log = read.attrs['gpu'] if read is not None else None
     machine = machine_of(wiring, gpu or wiring.gpu or of_log, use)
     if of_log and find_gpu(of_log).sm != machine.gpu.sm:
         raise ValueError(f'the log is of {of_log} GPUs, and these are '
@@ -51,12 +48,12 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
     found = expected(machine, machines=machines, cards=cards,
                      card_rate=card_rate)
     notes, verdict = machine.wiring.notes, None
-    if table is not None:
-        verdict = found.verdict(table)
-        notes += table.attrs['notes']
+    if read is not None:
+        verdict = found.verdict(read)
+        notes += read.attrs['notes']
     elif measured is not None:
         verdict = found.verdict(measured)
-    return Answer(machine, found, verdict, notes, table)
+    return Answer(machine, found, verdict, notes, read)
 
 
 def numbers(text: str) -> list[int]:

@@ -19,6 +19,7 @@ from d2lps.collectives import limits
 from d2lps.collectives.cables import (MOST_DEVICES, Rings, best_devices,
                                       most_rings)
 from d2lps.collectives.machines.gpu_machine import GpuMachine
+from d2lps.collectives.machines.nccl_tests import Log
 from d2lps.collectives.machines.rates import CARD, SOCKETS
 from d2lps.units import BINARY, RATES, several, with_unit
 
@@ -127,7 +128,7 @@ class Expectation:
         return (f'{low} to {rate_in_words(self.high)}, for arrays of 1 GiB or '
                 'more' + '; not predictable' * (not self.predictable))
 
-    def verdict(self, measured: float | pd.DataFrame) -> Verdict:
+    def verdict(self, measured: float | pd.DataFrame | Log) -> Verdict:
         """What a measurement says of the machine.
 
         measured: bus bandwidth in bytes/s, or a table of `read_nccl_tests`,
@@ -180,7 +181,7 @@ class Expectation:
         if ranks is None and op in (None, 'all_reduce') and 'algbw' in log:
             # busbw is algbw times 2 (n - 1) / n. Logs round both to 0.01
             # GB/s, so that small ones tell nothing.
-            algbw, busbw = log[['algbw', 'busbw']].max()
+            algbw, busbw = log['algbw'].max(), log['busbw'].max()
             factor = busbw / max(algbw, 1)
             if algbw >= 1e9 and abs(factor / _arrays_sent(self.gpus) - 1
                                     ) > 0.02:
@@ -485,7 +486,9 @@ def _better(machine):
 
 def _log_of(measured):
     """The table, if it is one."""
-    if {'size', 'busbw'} - {*getattr(measured, 'columns', ())}:
+    columns = (measured if isinstance(measured, Log) else
+               getattr(measured, 'columns', ()))
+    if {'size', 'busbw'} - {*columns}:
         refuse('measured', measured, 'bytes/s, such as 129e9, or a table of '
                'read_nccl_tests(text), with columns size and busbw')
     return measured

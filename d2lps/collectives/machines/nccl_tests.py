@@ -8,7 +8,9 @@ import math
 import re
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from d2lps.checks import checked
 from d2lps.collectives.machines.posts import kind_of, posted
@@ -76,7 +78,17 @@ class _Row(NamedTuple):
     lines: int = 1  # how many it takes
 
 
-@checked(text=partial(posted, most=MOST_TEXT, example='8  2  float'))
+class Log(dict[str, np.ndarray]):
+    """The columns and `attrs` of `read_nccl_tests`, without pandas."""
+    attrs: dict[str, Any]
+
+    def table(self) -> 'pd.DataFrame':
+        import pandas as pd
+        table = pd.DataFrame(self)
+        table.attrs |= self.attrs
+        return table
+
+
 def read_nccl_tests(text: str) -> 'pd.DataFrame':
     """The table in a log of nccl-tests, or in a CSV file of its columns.
 
@@ -95,7 +107,12 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
     itself or the other rows (it says in which line), and where all rates are
     0.
     """
-    import pandas as pd
+    return read_log(text).table()
+
+
+@checked(text=partial(posted, most=MOST_TEXT, example='8  2  float'))
+def read_log(text: str) -> Log:
+    """The same as a `Log`."""
     lines = text.replace('|', ' ').splitlines()
     notes: list[str] = []
     rows = _whole(_rows(lines) or _no_row(text), lines, notes)
@@ -103,25 +120,24 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
     wrong = _wrong(rows, text, notes)
     rows = _different(rows)
     _not_all_zero(rows)
-    table = pd.DataFrame({
+    log = Log({name: np.array(column) for name, column in {
         'size': [int(row.size) for row in rows],
         'time': [row.out[0].value / 1e6 for row in rows],
         'algbw': [row.out[1].value * 1e9 for row in rows],
         'busbw': [row.out[2].value * 1e9 for row in rows],
         'busbw_in_place': [row.inside[2].value * 1e9 if row.inside else
-                           math.nan for row in rows]})
-    table.attrs |= {'op': _op(text), 'ranks': _ranks(text),
-                    'average': _average(text), 'gpu': kind_of(text)[0],
-                    'wrong': wrong}
-    average, mean = table.attrs['average'], table.filter(like='busbw').stack()
-    if average and abs(mean.mean() / average - 1) > 0.02:
+                           math.nan for row in rows]}.items()})
+    average = _average(text)
+    mean = np.nanmean([log['busbw'], log['busbw_in_place']])
+    if average and abs(mean / average - 1) > 0.02:
         notes.append(f'The log says {average / 1e9:.4g} GB/s on average, and '
-                     f'its rows have {mean.mean() / 1e9:.4g}: rows are '
-                     'missing.')
+                     f'its rows have {mean / 1e9:.4g}: rows are missing.')
     if failed := _FAILED.search(text):
         notes.append(f'The run failed: "{failed[0].strip()}".')
-    table.attrs['notes'] = tuple(notes)
-    return table
+    log.attrs = {'op': _op(text), 'ranks': _ranks(text), 'average': average,
+                 'gpu': kind_of(text)[0], 'wrong': wrong,
+                 'notes': tuple(notes)}
+    return log
 
 
 def _number(word):

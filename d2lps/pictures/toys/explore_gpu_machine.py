@@ -134,7 +134,8 @@ def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
         row = _drawn(found)
         if found.log is None:
             return row
-        return Row(*row.pictures, plot_expected(found.expectation, found.log))
+        return Row(*row.pictures, plot_expected(found.expectation,
+                                                found.log.table()))
     except ValueError as error:
         return _in_words([('This cannot be answered', str(error))], WIDTH)
 

@@ -288,6 +288,27 @@ def test_the_command(ask):
     assert 'verdict   healthy: 129 GB/s' in out
 
 
+NUMPY_ONLY = '''
+import sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name.split('.')[0] not in {'numpy', 'd2lps',
+                                      *sys.stdlib_module_names}:
+            raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+sys.meta_path.insert(0, Finder)
+from d2lps.__main__ import main
+main(sys.argv[1:])
+'''
+
+
+def test_the_command_needs_numpy_only(python, tmp_path):
+    (tmp_path / 'table').write_text(examples.posted('DGX-1'))
+    (tmp_path / 'log').write_text(LOG)
+    done = python('-c', NUMPY_ONLY, 'server', 'table', '--gpu', 'V100',
+                  '--log', 'log')
+    assert 'verdict   healthy: 129 GB/s' in done.stdout, done.stderr
+
+
 def test_the_command_prints_an_object(ask):
     code, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', '--json',
                        log=LOG)
