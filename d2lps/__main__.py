@@ -1,11 +1,14 @@
 """`python -m d2lps`: the commands of the package in a terminal."""
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from json import dumps
-from typing import Any, NoReturn
+from textwrap import fill
+from typing import Any
 
 import d2lps
+from d2lps.command_line import OneLine, meant, one_line
 from d2lps.missing import Missing
 
 
@@ -37,8 +40,8 @@ def server(**arguments: Any) -> None:
     try:
         command.server(**arguments)
     except (ValueError, OSError) as error:
-        print(f'd2lps server: {" ".join(str(error).split())}',
-              file=sys.stderr)
+        options = arguments.keys() - {'file'}
+        print(f'd2lps server: {one_line(error, options)}', file=sys.stderr)
         sys.exit(2)
 
 
@@ -50,19 +53,55 @@ def numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-class OneLine(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+EXAMPLES = """\
+Examples:
+  d2lps train --num-devices 2 --num-epochs 3
+  d2lps server table.txt --gpu V100 --log log.txt
+  d2lps cluster --num-workers 4 train.py
 
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f'{self.prog}: error: {" ".join(message.split())}\n')
+"d2lps COMMAND --help" shows the options of a command."""
+OF_SERVER = """\
+Tell which bus bandwidth an all-reduce of large arrays should reach on your
+GPU server, and whether a measurement is normal."""
+EXAMPLES_OF_SERVER = """\
+Examples:
+  nvidia-smi topo -m > table.txt
+  d2lps server table.txt --gpu V100
+
+  all_reduce_perf -b 8 -e 8G -f 2 -g 8 > log.txt      (of nccl-tests)
+  d2lps server table.txt --gpu V100 --log log.txt
+
+Two machines like it, each with four network cards of 100 Gbit/s:
+  d2lps server table.txt --gpu V100 --machines 2 --cards 4 --card-gbit 100"""
+
+
+def in_lines(names: Iterable[str]) -> str:
+    """Names in lines of 79 columns that break no name."""
+    whole = ', '.join(name.replace(' ', '\xa0') for name in names)
+    return fill(whole, 79).replace('\xa0', ' ')
+
+
+class GpuName(argparse.Action):
+    """`--gpu list` prints the names, and ends the command."""
+
+    def __call__(self, parser: argparse.ArgumentParser,
+                 namespace: argparse.Namespace, values: Any,
+                 option_string: str | None = None) -> None:
+        if values == 'list':
+            from d2lps.collectives.machines.rates import GPUS
+            print(in_lines(GPUS), flush=True)
+            parser.exit()
+        namespace.gpu = values
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; its options are the arguments of a function above."""
-    parser = OneLine(prog='d2lps', description=d2lps.__doc__)
+    argv = sys.argv[1:] if argv is None else argv
+    parser = OneLine(prog='d2lps', epilog=EXAMPLES, description=(
+        'Tools of the d2lps notebooks for the terminal.'))
     parser.add_argument('--version', action='version',
                         version=f'd2lps {d2lps.__version__}')
-    commands = parser.add_subparsers(required=True, metavar='COMMAND',
+    commands = parser.add_subparsers(title='commands', metavar='COMMAND',
                                      parser_class=OneLine)
 
     step = OneLine(add_help=False)
@@ -71,71 +110,86 @@ def main(argv: Sequence[str] | None = None) -> None:
     step.add_argument('--batch-size', type=int, default=256, metavar='B',
                       help='examples in a minibatch (default: 256)')
 
-    p = commands.add_parser('train', parents=[step],
-                            help='train LeNet on several devices')
-    p.add_argument('--lr', type=float, default=0.1,
+    p = commands.add_parser(
+        'train', parents=[step], help='train LeNet on several devices',
+        description='Train LeNet on several devices of this machine.')
+    p.add_argument('--lr', type=float, default=0.1, metavar='R',
                    help='learning rate (default: 0.1)')
-    p.add_argument('--num-epochs', type=int, default=10,
+    p.add_argument('--num-epochs', type=int, default=10, metavar='E',
                    help='passes over the training set (default: 10)')
     p.add_argument('--data', default='digits',
-                   choices=('digits', 'fashion_mnist', 'mnist'))
-    p.add_argument('--root', help='folder with the IDX files of the data set')
-    p.add_argument('--scale', type=scale,
-                   help="start of the weights: a number, or 'xavier'")
-    p.add_argument('--seed', type=int, default=0)
+                   choices=('digits', 'fashion_mnist', 'mnist'),
+                   help='images (default: digits, which need no download)')
+    p.add_argument('--root', metavar='FOLDER',
+                   help='folder with the IDX files of the data set')
+    p.add_argument('--scale', type=scale, metavar='S',
+                   help='standard deviation of the first weights, or xavier, '
+                   'which differs between layers')
+    p.add_argument('--seed', type=int, default=0, metavar='N',
+                   help='seed of the weights and of the order of the examples '
+                   '(default: 0)')
     p.set_defaults(run=train)
 
-    p = commands.add_parser('timeline', parents=[step],
-                            help='record what each device does in one step')
+    p = commands.add_parser(
+        'timeline', parents=[step],
+        help='record what the devices do in a step of training',
+        description='Record a step of training: its seconds, and the part of '
+        'them in which\nseveral devices work at once.')
     p.add_argument('--json', action='store_true',
-                   help='print the events themselves')
+                   help='print each operation, as JSON')
     p.set_defaults(run=timeline)
 
-    p = commands.add_parser('machine', help='what this machine has')
+    p = commands.add_parser(
+        'machine', help='show cores, memory and copy speed of this machine',
+        description='Show cores, memory and copy speed of this machine.')
     p.set_defaults(run=machine)
 
     p = commands.add_parser(
-        'server', help='what a GPU server should show, read from what '
-        'nvidia-smi topo -m prints',
-        formatter_class=argparse.RawDescriptionHelpFormatter, description=(
-            'Which bus bandwidth an all-reduce of large arrays should show, '
-            'and whether a\nmeasurement is normal.'), epilog="""\
-Example: which rings have the GPUs of a DGX-1, and is this log normal?
-  nvidia-smi topo -m > table.txt
-  all_reduce_perf -b 8 -e 8G -f 2 -g 8 > log.txt      (of nccl-tests)
-  d2lps server table.txt --gpu V100 --log log.txt
-Two machines like it, each with four network cards of 100 Gbit/s:
-  d2lps server table.txt --gpu V100 --machines 2 --cards 4 --card-gbit 100""")
-    p.add_argument('file', metavar='FILE', help="the table, or NCCL's XML; - "
-                   'reads it from standard input')
-    p.add_argument('--gpu', help='which GPU it is, such as A100: a table '
-                   'does not say it')
+        'server', help='tell whether your GPU server is as fast as it should '
+        'be', description=OF_SERVER, epilog=EXAMPLES_OF_SERVER)
+    p.add_argument('file', metavar='FILE', help='what "nvidia-smi topo -m" '
+                   "printed, or NCCL's XML; - reads it from standard input")
+    p.add_argument('--gpu', action=GpuName, metavar='NAME', help='the kind of '
+                   'GPU, such as A100, which a table does not contain; "--gpu '
+                   'list" prints all names')
     p.add_argument('--use', type=numbers, metavar='0,1,...',
                    help='GPUs that take part (default: all)')
-    p.add_argument('--log', help='a log of nccl-tests to judge; - reads it '
-                   'from standard input')
+    p.add_argument('--log', metavar='FILE', help='a log of nccl-tests to '
+                   'judge; - reads it from standard input')
     p.add_argument('--measured', type=float, metavar='B',
-                   help='or a bus bandwidth to judge, GB/s')
+                   help='or a bus bandwidth to judge, in GB/s')
     p.add_argument('--machines', type=int, default=1, metavar='M',
-                   help='machines like this one (default: 1)')
+                   help='number of machines like this one (default: 1)')
     p.add_argument('--cards', type=int, metavar='C',
-                   help='network cards of each machine')
+                   help='number of network cards of each machine')
     p.add_argument('--card-gbit', type=float, metavar='G',
-                   help='Gbit/s of one card')
-    p.add_argument('--json', action='store_true', help='print one object')
+                   help='rate of a card, in Gbit/s')
+    p.add_argument('--json', action='store_true',
+                   help='print the answer as JSON')
     p.set_defaults(run=server)
-    commands.add_parser('cluster', help='run a script on many workers')
-    argv = sys.argv[1:] if argv is None else argv
+    commands.add_parser('cluster', help='run a script on the workers of a '
+                        'cluster')
+    known = commands.choices
+    if not argv:
+        parser.error('a command is missing; there are '
+                     f'{", ".join(known)}')
+    if argv[0] not in known and argv[0][:1] != '-':
+        parser.error(f'there is no command {argv[0]!r}'
+                     f'{meant(argv[0], known)}')
+    arguments: dict[str, Any] = {}
     try:
         if argv[:1] == ['cluster']:  # takes a while to load
             from d2lps.cluster import command
             command.main(argv[1:])
             return
         arguments = vars(parser.parse_args(argv))
-        run = arguments.pop('run')
-        run(**arguments)
+        arguments.pop('run')(**arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # of `d2lps ... | head`: nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (ValueError, OSError, FloatingPointError) as error:
-        sys.exit(f'd2lps: {error}')
+        sys.exit(f'd2lps: {one_line(error, arguments)}')
     except Missing as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

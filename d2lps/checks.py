@@ -12,7 +12,8 @@ import numbers
 import operator
 import os
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ Check: TypeAlias = Callable[[str, Any], Any]  # of an argument's name and value
 
 BOOL = bool, np.bool_
 MOST_SHOWN = 300  # characters of a value in an error
+MOST_LISTED = 15  # options that an error lists; of more it names three
 MOST_NAME = 1000  # characters of a name that an error may repeat
 LARGEST = 1e100  # beyond it, and below 1 / LARGEST, products are no floats
 
@@ -169,9 +171,20 @@ def one_of(*options: T) -> Callable[[str, Any], T]:
         for option in options:
             if type(value) is type(option) and value == option:
                 return value
-        *most, last = map(repr, options)
-        refuse(name, value, f'{", ".join(most)} or {last}' if most else last)
+        if len(options) <= MOST_LISTED:
+            refuse(name, value, any_of(options))
+        names = {str(option): option for option in options}
+        near = [names[one] for one in get_close_matches(
+            value[:MOST_NAME] if isinstance(value, str) else '', names)]
+        refuse(name, value, f'one of {len(options)} values, such as '
+               + any_of(near or options[:3]))
     return check
+
+
+def any_of(options: Iterable[object]) -> str:
+    """Options in words: "'sync', 'async' or 1"."""
+    *most, last = map(repr, options)
+    return f'{", ".join(most)} or {last}' if most else last
 
 
 def instance_of(kind: type | tuple[type, ...], words: str) -> Check:

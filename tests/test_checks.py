@@ -69,6 +69,17 @@ def test_flags_texts_functions_and_choices():
             choice('c', value)
 
 
+def test_of_many_choices_an_error_names_three():
+    choice = checks.one_of(*(f'model {k}' for k in range(80)), 'small')
+    assert choice('m', 'model 7') == 'model 7'
+    for value, words in (('smal', "such as 'small'; it was 'smal'"),
+                         ('modell 7', "such as 'model 7', 'model"),
+                         (7, "'model 0', 'model 1' or 'model 2'; it was 7")):
+        with pytest.raises(ValueError, match='m must be one of 81 val') as e:
+            choice('m', value)
+        assert words in str(e.value) and len(str(e.value)) < 99
+
+
 def test_lists_name_the_entry_that_is_wrong():
     check = checks.list_of(checks.integer, 'a list of counts')
     assert check('n', (1, np.int64(2))) == [1, 2]

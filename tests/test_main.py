@@ -1,5 +1,7 @@
 """`python -m d2lps`: what a terminal shows."""
+import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -7,6 +9,8 @@ import sys
 import d2lps
 import pytest
 from d2lps.__main__ import main
+from d2lps.collectives.machines import command
+from d2lps.collectives.machines.examples import posted
 
 
 @pytest.fixture
@@ -59,9 +63,11 @@ def test_machine_prints_the_machine(terminal):
 
 
 @pytest.mark.parametrize('args, words', [
-    (['train', '--num-devices', '0'], 'num_devices must be'),
+    (['train', '--num-devices', '0'],
+     '--num-devices must be a whole number from 1 to 1,024, for example '
+     '--num-devices=2; it was 0'),
     (['train', '--batch-size', '20000'], '20000 is more than the 12,132'),
-    (['train', '--data', 'mnist', '--root', 'nowhere'], "root='nowhere'"),
+    (['train', '--data', 'mnist', '--root', 'nowhere'], "--root='nowhere'"),
     (['train', '--lr', '1e6', '--num-devices', '1'], 'the loss became'),
     (['timeline', '--num-devices', '99'], 'at most')])
 def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
@@ -75,13 +81,85 @@ def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
 
 
 @pytest.mark.parametrize('args, words', [
-    ([], 'COMMAND'), (['fly'], "invalid choice: 'fly'"),
+    ([], 'd2lps: a command is missing; there are train, timeline, machine'),
+    (['fly'], "d2lps: there is no command 'fly'. See \"d2lps --help\"."),
+    (['sever'], "no command 'sever'; did you mean server? See"),
+    (['-x'], "d2lps: nothing here is called '-x'. See"),
+    (['train', '--epochs=3'], "d2lps train: nothing here is called "
+     "'--epochs'; did you mean --num-epochs? See \"d2lps train --help\"."),
+    (['cluster', '--num-wokers', '3', 'a.py'], 'did you mean --num-workers?'),
+    (['server'], 'FILE'), (['machine', 'fast'], "called 'fast'"),
     (['train', '--scale', 'Xavier'], "must be a number or 'xavier'; it was")])
 def test_what_is_no_argument_is_explained(terminal, args, words):
-    code, _, err = terminal(*args)
-    assert code == 2
-    assert 'error: ' in err.splitlines()[-1]
-    assert words in err.splitlines()[-1]
+    code, out, err = terminal(*args)
+    assert code == 2 and out == '' and words in err
+    assert err.count('\n') == 1
+
+
+COMMANDS = ['train', 'timeline', 'machine', 'server', 'cluster']
+
+
+@pytest.mark.parametrize('words', [[], *([name] for name in COMMANDS)])
+def test_help_fits_into_a_terminal(terminal, monkeypatch, words):
+    monkeypatch.setenv('COLUMNS', '80')
+    code, out, _ = terminal(*words, '--help')
+    lines = out.splitlines()
+    assert code == 0 and max(map(len, lines)) < 80 and len(lines) < 60
+    assert lines[0].startswith(' '.join(['usage: d2lps', *words]))
+
+
+def test_help_has_a_line_for_each_command(terminal):
+    _, out, _ = terminal('--help')
+    assert re.findall(r'^    (\w+) +\w+ \w+', out, re.M) == COMMANDS
+    assert '\n\nExamples:\n  d2lps train --num-devices 2' in out
+
+
+def test_a_list_of_gpus_is_printed_when_asked_for(terminal):
+    code, out, _ = terminal('server', '--gpu', 'list')
+    assert code == 0 and {'RTX 2080 SUPER', 'V100'} < {*re.split(
+        ',\\s+', out.strip())}
+    assert max(map(len, out.splitlines())) < 80
+
+
+@pytest.mark.parametrize('content, words', [
+    (b'', 'post is empty'), (b'hello', 'post has no table of nvidia-smi'),
+    (bytes(range(256)), 'post has no table of nvidia-smi'),
+    (None, 'post is a folder; name a file'),
+    ('nobody', 'post: No such file or directory'),
+    ('closed', 'post: Permission denied')])
+@pytest.mark.parametrize('option', ['FILE', '--log'])
+def test_a_file_that_cannot_be_read(terminal, tmp_path, monkeypatch, content,
+                                    words, option):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / 'post'
+    (tmp_path / 'table').write_text(posted('DGX-1'))
+    if content is None:
+        path.mkdir()
+    elif content != 'nobody':
+        path.write_bytes(b'' if content == 'closed' else content)
+    if content == 'closed':  # root may read all files
+        def refuse(name, *more):
+            raise PermissionError(errno.EACCES, 'Permission denied', name)
+        monkeypatch.setattr(command, 'open', refuse, raising=False)
+        option = 'FILE'
+    code, out, err = terminal('server', '--gpu', 'V100', *(
+        ['post'] if option == 'FILE' else ['table', '--log', 'post']))
+    if option == '--log':
+        words = words.replace('table of nvidia-smi', 'row of nccl-tests')
+    assert (code, out) == (2, '') and err.count('\n') == 1
+    assert err.startswith(f'd2lps server: {words}')
+
+
+def test_a_command_whose_reader_leaves_says_nothing():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, '-m', 'd2lps', 'server', '--gpu', 'list'],
+            stdout=writer, stderr=subprocess.PIPE, timeout=120)
+    finally:
+        os.close(writer)
+    assert done.stderr == b''
 
 
 @pytest.mark.full

@@ -10,12 +10,13 @@ from typing import Any
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.network import Network
 from d2lps.cluster.processes.cells import run_script
+from d2lps.command_line import OneLine, one_line
 
 EXAMPLES = '''
-examples:
-  python -m d2lps cluster --num-workers 4 --num-servers 2 train.py --lr 0.1
-  python -m d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
-  python -m d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
+Examples:
+  d2lps cluster --num-workers 4 --num-servers 2 train.py --lr 0.1
+  d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
+  d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
 
 Every worker runs the whole script. In the script, mx.kv.create('dist_sync')
 makes the store. With --num-servers 0 there is no store, and
@@ -27,9 +28,9 @@ on these machines.
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
+    p = OneLine(
         prog='d2lps cluster', epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage='d2lps cluster [OPTION ...] SCRIPT [ARGUMENT ...]',
         description='Run a script on the workers of a cluster.')
     p.add_argument('--num-workers', type=int, metavar='M',
                    help='number of workers (default: 2, or one for each host)')
@@ -69,9 +70,9 @@ def parser() -> argparse.ArgumentParser:
     far.add_argument('--check', action='store_true', help='check that '
                      'the hosts have all that a cluster needs, and end')
 
-    p.add_argument('script', nargs='?',
+    p.add_argument('script', nargs='?', metavar='SCRIPT',
                    help='a Python program, or a shell script (.sh)')
-    p.add_argument('arguments', nargs=argparse.REMAINDER,
+    p.add_argument('arguments', nargs=argparse.REMAINDER, metavar='ARGUMENT',
                    help='arguments for the script')
     return p
 
@@ -117,10 +118,12 @@ def check(args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> None:
     """Run the script."""
     if not args.script:
-        sys.exit('d2lps: name a script: python -m d2lps cluster train.py')
+        sys.exit('d2lps: name a script: d2lps cluster train.py')
     script = Path(args.script).resolve()
     if not script.is_file():
-        sys.exit(f'd2lps: there is no script {args.script}')
+        sys.exit(f'd2lps: {args.script} is a folder; name a script'
+                 if script.is_dir() else
+                 f'd2lps: there is no script {args.script}')
     far = options(args)
     slow = given(args, 'bandwidth', 'delay', 'colocated')
     again = given(args, 'restarts', 'elastic')
@@ -144,7 +147,9 @@ def main(argv: Sequence[str]) -> None:
         if args.check:
             sys.exit(check(args))
         run(args)
-    except (ValueError, OSError, ClusterError) as error:
+    except ClusterError as error:
         sys.exit(f'd2lps: {error}')
+    except (ValueError, OSError) as error:
+        sys.exit(f'd2lps: {one_line(error, vars(args))}')
     except KeyboardInterrupt:
         sys.exit(130)

@@ -200,10 +200,10 @@ def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
 
 
 @pytest.mark.parametrize('args, words', [
-    ([], 'name a script: python -m d2lps cluster train.py'),
+    ([], 'name a script: d2lps cluster train.py'),
     (['no.py'], 'there is no script no.py'),
-    (['--num-workers', '0', 'SCRIPT'], 'num_workers must be a whole number'),
-    (['--elastic', 'SCRIPT'], 'elastic needs restarts='),
+    (['--num-workers', '0', 'SCRIPT'], '--num-workers must be a whole number'),
+    (['--elastic', 'SCRIPT'], '--elastic needs --restarts='),
     (['--hosts', 'a', '--delay', '1', 'SCRIPT'],
      'leave out network or hosts')])
 def test_bad_arguments_are_explained_in_one_line(

@@ -76,7 +76,7 @@ def create_store(kind: str = 'dist_sync') -> DistStore:
         raise RuntimeError(
             f'a {kind!r} store works in the workers of a cluster only: write '
             '%%px above the cell, use Cluster.run, or run the script with '
-            'python -m d2lps cluster script.py')
+            'd2lps cluster script.py')
     close_store(report=False)
     _store = DistStore(kind, native_store, _client)
     return _store

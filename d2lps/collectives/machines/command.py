@@ -2,11 +2,13 @@
 import os
 import stat
 import sys
+from contextlib import contextmanager
 from json import dumps
 
 from d2lps.checks import integer, positive, writable
 from d2lps.collectives.machines.ask import Answer, ask
-from d2lps.collectives.machines.rates import GBIT
+from d2lps.collectives.machines.nccl_tests import read_log
+from d2lps.collectives.machines.rates import GBIT, find_gpu
 
 MOST_BYTES = 20_000_000  # of a file; posted tables have some thousands
 
@@ -25,10 +27,18 @@ def server(file: str, gpu: str | None = None, use: list[int] | None = None,
     Raises ValueError or OSError for what cannot be read or does not fit.
     """
     _check_options(file, log, measured, machines, cards, card_gbit)
-    answer = ask(
-        _read(file), gpu, use, None if log is None else _read(log),
-        None if measured is None else measured * 1e9, machines, cards,
-        None if card_gbit is None else card_gbit * GBIT)
+    if gpu is not None:
+        _check_name(gpu)
+    table, logged = _read(file), None
+    if log is not None:
+        logged = _read(log)
+        with _about(log):
+            read_log(logged)
+    with _about(file):
+        answer = ask(
+            table, gpu, use, logged,
+            None if measured is None else measured * 1e9, machines, cards,
+            None if card_gbit is None else card_gbit * GBIT)
     (_print_object if json else _print_lines)(answer, machines)
 
 
@@ -86,10 +96,30 @@ def _check_options(file, log, measured, machines, cards, card_gbit):
                          'machines; say --machines 2')
 
 
+def _check_name(gpu):
+    try:
+        find_gpu(gpu, '--gpu')
+    except ValueError as error:
+        raise ValueError(f'{error}. "--gpu list" prints all names') from None
+
+
+@contextmanager
+def _about(file):
+    """Errors of a text name its file."""
+    try:
+        yield
+    except ValueError as error:
+        words = str(error)
+        if words.startswith('text '):
+            words = f'{writable(file)} {words.removeprefix("text ")}'
+        raise ValueError(words) from None
+
+
 def _read(name):
     """The text of a file, or of standard input; not more than fits."""
     if name != '-' and not stat.S_ISREG(os.stat(name).st_mode):
-        raise ValueError(f'{writable(name)} is no file; give one, or - for '
+        kind = 'a folder' if os.path.isdir(name) else 'no file'
+        raise ValueError(f'{writable(name)} is {kind}; name a file, or - for '
                          'standard input')
     if name == '-' and sys.stdin is None:
         raise ValueError('- is standard input, and it is closed')

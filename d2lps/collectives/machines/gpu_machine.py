@@ -7,7 +7,7 @@ from d2lps.annotations import Node
 from d2lps.checks import (checked, from_zero, instance_of, list_of, one_of,
                           refuse)
 from d2lps.collectives.links import Topology, star
-from d2lps.collectives.machines.rates import (GPUS, SOCKET_OF_PCIE, SOCKETS,
+from d2lps.collectives.machines.rates import (SOCKET_OF_PCIE, SOCKETS,
                                               Gpu, Rate, find_gpu)
 from d2lps.collectives.machines.wiring import Wiring
 
@@ -211,9 +211,9 @@ def machine_of(wiring: Wiring, gpu: str | None = None,
     rates: 'usable', NCCL's estimates, or 'nominal', of data sheets.
     """
     if gpu is None and wiring.gpu is None:
-        raise ValueError('gpu: the text does not say which GPU it is, so the '
-                         'rate of its links is unknown; say A100, or what it '
-                         'is: ' + ', '.join(GPUS))
+        raise ValueError('gpu is missing: the text does not say which GPU it '
+                         'is, so the rate of its links is unknown; say A100, '
+                         'for example')
     kind = find_gpu(gpu or wiring.gpu or '')
     if gpu and wiring.gpu:
         said = find_gpu(wiring.gpu)

@@ -7,9 +7,10 @@ send at most 128 bytes in a packet of an NVLink; headers, and data in both
 directions, leave about four fifths of the nominal rate.
 """
 import re
+from difflib import get_close_matches
 from typing import NamedTuple
 
-from d2lps.checks import refuse
+from d2lps.checks import any_of, refuse
 
 TOPO_H = 'NCCL 2.30, src/graph/topo.h'
 
@@ -146,6 +147,16 @@ def _words(name):
 _BY_WORDS = {frozenset(_words(name)): gpu for name, gpu in GPUS.items()}
 
 
+def _near(name):
+    """Three known names that are like this one, or well-known ones."""
+    short = {' '.join(word for word in one.split() if word not in _SERIES): one
+             for one in GPUS}
+    words = ' '.join(word for word in str(name)[:100].upper().split()
+                     if word not in _SERIES)
+    near = [short[one] for one in get_close_matches(words, short)]
+    return any_of(near or ['V100', 'A100', 'H100'])
+
+
 def find_gpu(name: str, argument: str = 'gpu') -> Gpu:
     """The `Gpu` that a name means: 'A100', 'NVIDIA A100-SXM4-80GB', '4090'.
 
@@ -155,8 +166,7 @@ def find_gpu(name: str, argument: str = 'gpu') -> Gpu:
     known = [gpu for parts, gpu in _BY_WORDS.items() if parts <= words
              and not (words - parts) & _VARIANTS]
     if not known:
-        refuse(argument, name, "the name of a GPU such as 'V100'; known are "
-               + ', '.join(GPUS))
+        refuse(argument, name, f'the name of a GPU, such as {_near(name)}')
     best = max(known, key=lambda gpu: len(_words(gpu.name)))
     if not all(_words(gpu.name) <= _words(best.name) for gpu in known):
         refuse(argument, name, 'the name of one GPU')
