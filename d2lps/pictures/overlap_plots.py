@@ -70,13 +70,31 @@ def plot_step(tasks: Sequence[Task], title: str = '',
         bar = task.start * 1e3, task.end * 1e3, rows.index(name)
         which = color(task.layers[0]), task.what == 'forward'
         bars.setdefault(which, []).append(bar)
-        name_bar(ax, *bar, _numbers(task), *which)
+    for run, name in _runs(tasks, in_row):  # slices have one number together
+        name_bar(ax, run[0].start * 1e3, run[-1].end * 1e3, rows.index(name),
+                 _numbers(run[0]), color(run[0].layers[0]),
+                 run[0].what == 'forward')
     for (fill, forward), spans in bars.items():
         draw_bars(ax, spans, fill, hatch='//' if forward else '')
     if best is not None:
         ax.axvline(best * 1e3, color='gray', linestyle='--', linewidth=1.5)
     describe(ax, f'{words}. {_alt_text(tasks, in_row)}')
     return ax
+
+
+def _runs(tasks, in_row):
+    """Tasks for the same layers that follow one another, and their row."""
+    runs: dict[str, list[list[Task]]] = {}
+    for task, name in zip(tasks, in_row):
+        found = runs.setdefault(name, [])
+        last = found[-1][-1] if found else None
+        if last and (last.what, last.layers, last.end) == (
+                task.what, task.layers, task.start):
+            found[-1].append(task)
+        else:
+            found.append([task])
+    named = [(run, name) for name, found in runs.items() for run in found]
+    return sorted(named, key=lambda one: one[0][0].start)
 
 
 def _alt_text(tasks, in_row):

@@ -96,6 +96,13 @@ def test_a_step_has_a_number_on_each_bar_and_lines_on_the_forward_pass():
         plot_step(tasks, rows=['a'])
 
 
+def test_slices_of_a_gradient_have_one_number_together():
+    slices = [Task('push', (6,), k, k + 1) for k in range(60)]
+    assert words(plot_step(slices)) == ['7']
+    later = [Task('push', (0,), 60, 90), Task('push', (6,), 90, 120)]
+    assert words(plot_step(slices + later)) == ['7', '1', '7']
+
+
 def test_a_row_of_a_link_is_filled_as_far_as_it_was_busy():
     for timing in TIMINGS:
         ax = plot_timing(timing)
