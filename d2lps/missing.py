@@ -84,7 +84,8 @@ def where_it_runs() -> str:
         return ('MXNet does not exist for a Python later than 3.11: remove '
                 'the folder .venv, and "make lab" looks for a Python 3.11 or '
                 'gets one.')
-    return '"make lab" installs it, and names what else it lacks.'
+    return ('"make lab" installs it, and names what else it lacks. Without '
+            "make: pip install 'd2lps[mxnet]'")
 
 
 def is_hidden(library: str) -> bool:

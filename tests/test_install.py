@@ -95,11 +95,15 @@ def test_an_installation(copy, tmp_path):
 def test_without_a_network(copy, tmp_path):
     said = run('make', '.venv/installed', f'PYTHON={sys._base_executable}',
                cwd=copy, fails=True, env={
-                   'PIP_NO_INDEX': '1', 'PIP_CONFIG_FILE': os.devnull,
+                   'PIP_INDEX_URL': 'http://127.0.0.1:1/simple',
+                   'PIP_CONFIG_FILE': os.devnull,
                    'PIP_FIND_LINKS': '', 'HOME': str(tmp_path),
                    'UV_CACHE_DIR': str(tmp_path), 'UV_HTTP_RETRIES': '0',
                    'UV_DEFAULT_INDEX': 'http://127.0.0.1:1/simple'})
     assert 'Is this machine connected to the Internet?' in said
+    # pip, if it gets uv, asks once more, not five times: minutes.
+    assert ('Retry(total=0,' in said) == ('getting uv' in said)
+    assert 'Retry(total=1,' not in said
     assert not (copy / '.venv' / 'installed').exists()
 
 

@@ -25,7 +25,8 @@ NOTEBOOK = {number: next(ROOT.glob(f'notebooks/{number:02}-*.ipynb'))
 CHAPTERS = [*NOTEBOOK.values()]
 WORDS = ('d2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, 7, '
          '11, 12, 14 and 18 to 23. {besides}{how}')
-INSTALL = '"make lab" installs it, and names what else it lacks.'
+INSTALL = ('"make lab" installs it, and names what else it lacks. Without '
+           "make: pip install 'd2lps[mxnet]'")
 LATER = ('MXNet does not exist for a Python later than 3.11: remove the '
          'folder .venv, and "make lab" looks for a Python 3.11 or gets one.')
 NO_MODULE = "No module named 'mxnet'"

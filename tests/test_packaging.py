@@ -91,6 +91,17 @@ def test_a_command_that_needs_an_extra_names_it_in_a_line(
     assert done.stderr == needs(package, extra) + '\n'
 
 
+def test_the_extra_cluster_is_enough_for_a_cluster(python):
+    lacks = [package for package, extra in EXTRAS.items()
+             if extra != 'cluster'] + ['mxnet', 'd2l']
+    done = python('-c', WITHOUT.format(lacks=lacks) + '''
+import d2lps
+with d2lps.Cluster(2, num_servers=0) as cluster:
+    print(cluster.run(lambda: d2lps.join_peers().rank))
+''')
+    assert done.stdout == '[0, 1]\n', done.stderr
+
+
 def test_others_may_look_for_what_is_missing(python):
     """As networkx does for pandas, and as d2lps itself does."""
     code = WITHOUT.format(lacks=[*EXTRAS]) + (
