@@ -81,7 +81,8 @@ measure: $(VENV)/installed-tests
 # For teachers, see teaching/README.md: the students' notebooks, and grading.
 release: TO = release
 release: $(VENV)/installed-tests
-	$(VENV)/bin/python -m teaching.release "$(TO)"
+	$(VENV)/bin/python -m teaching.release "$(TO)" \
+	  $(if $(filter no,$(SOLUTIONS)),--no-solutions)
 
 grade: TO = graded
 grade: WALLS = bwrap
@@ -94,11 +95,11 @@ grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	  $(if $(LATE),--late "$(LATE)") \
 	  $(if $(LMS),--lms "$(LMS)") $(if $(SCALE),--scale)
 
-# Pages to where nbgrader hands them back from: its course.
+# Pages to where nbgrader hands them back from, or into an archive.
 handback: FROM = graded
 handback: $(VENV)/installed-tests
 	@test -n "$(TO)" || { echo 'd2lps: make handback FROM=graded TO=folder,' \
-	  'a course of nbgrader'; exit 1; }
+	  'a course of nbgrader, or TO=feedback.zip'; exit 1; }
 	$(VENV)/bin/python -m teaching.handback "$(FROM)" "$(TO)"
 
 # What became slower since a commit, such as: make compare BASE=8ba0860

@@ -37,7 +37,7 @@ from handins import (  # noqa: E402
 )
 from test_answers import said_of  # noqa: E402
 
-from teaching import grade, walls  # noqa: E402
+from teaching import grade, grading, walls  # noqa: E402
 from teaching.course import Course  # noqa: E402
 from teaching.results import known_people  # noqa: E402
 
@@ -310,7 +310,7 @@ def main(args=None):
         anew = minutes.of('nothing new', run_grade, folder, exercises)
         wrong = [f'graded anew: {anew}'] if anew else []
         second = [one for one in exercises if due(one, exercises)[0] == 1]
-        grade.HIDDEN = mended(folder / 'hidden', second)
+        grading.HIDDEN = mended(folder / 'hidden', second)
         anew = minutes.of('week 2 anew, with mended checks', run_grade,
                           folder, exercises)
         if {exercise for _, exercise in anew} != {*second}:
@@ -319,7 +319,7 @@ def main(args=None):
         wrong += of_the_pages(folder, points, exercises, by_hand)
         wrong += minutes.of('tables for platforms', of_the_platforms, folder,
                             points, exercises, students)
-        grade.HIDDEN = ROOT / 'teaching' / 'hidden'
+        grading.HIDDEN = ROOT / 'teaching' / 'hidden'
     print(f'{minutes.all:.1f} minutes for {len(students)} students and '
           f'{len(exercises)} exercises, {len(plan)} answers')
     print(*wrong or ['all tables and pages are right'], sep='\n')

@@ -28,22 +28,7 @@ from teaching.results import Result, write_whole
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
 STUB = ("# your lines here, in place of the next one\n"
         "raise NotImplementedError('write your answer here')")
-# For nbgrader's own commands in the course, typed in by a teacher.
-CONFIG = '''\
-from nbconvert.exporters import NotebookExporter
-
-
-class Refused(NotebookExporter):
-    def __init__(self, *args, **kwargs):
-        raise RuntimeError('nbgrader does not grade this course: it would run '
-                           'code of students as you. See teaching/README.md')
-
-
-c = get_config()
-c.CourseDirectory.course_id = 'd2lps'
-c.ClearSolutions.code_stub = {stub!r}
-c.Autograde.exporter_class = Refused
-'''
+CONFIG = Path(__file__).with_name('course_config.py')
 
 
 def _source(exercise: str) -> NotebookNode:
@@ -81,7 +66,8 @@ class Course:
             nbformat.write(_source(name), place / f'{name}.ipynb')
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'nbgrader_config.py').write_text(
-            CONFIG.format(stub={'python': STUB}))
+            f'{CONFIG.read_text()}'
+            f'c.ClearSolutions.code_stub = {({"python": STUB})!r}\n')
         course = cls(folder)
         for name in exercises:
             course._do('release', course.api.generate_assignment, name)

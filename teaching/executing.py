@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import psutil
@@ -21,6 +22,7 @@ from nbformat import NotebookNode
 from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES, Case
 from teaching import walls
 from teaching.kernel_messages import Outputs, Replies
+from teaching.start import MODULES
 
 HiddenCases: TypeAlias = Mapping[str, Sequence[Case]]  # by part of an exercise
 
@@ -231,13 +233,15 @@ class Client(NotebookClient):
 
 
 async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
-                  behind_walls: bool = True,
-                  alone: bool = True) -> dict[str, Problem]:
+                  behind_walls: bool = True, alone: bool = True,
+                  modules: Mapping[str, str] = MappingProxyType({})
+                  ) -> dict[str, Problem]:
     """Run all code cells of `notebook`; outputs go into it.
 
     cases: the hidden cases of its exercise.
     slot: a number that no other notebook has at the same time. alone: is none
-    executed at the same time?
+    executed at the same time? modules: texts by the names of files, which
+    the cells can import, unless Python or a package has such a module.
     Returns, from a cell's id, why it has no outputs: it did not end in time,
     or the process had ended before.
     Raises `Disturbed` if it ended, or did not start, and is not alone: others
@@ -249,15 +253,27 @@ async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
     try:
         folder = Path(tempfile.mkdtemp(prefix='d2lps-'))
         try:
+            _write_modules(folder / MODULES, modules)
             return await _execute(notebook, cases, slot, behind_walls, alone,
                                   folder)
         finally:
-            # Python's own rmtree fails where folders are nested too deep.
-            await asyncio.to_thread(subprocess.run, ['rm', '-rf', str(folder)])
+            # Python's own rmtree fails where folders are nested too deep. In
+            # a session of its own, a Ctrl-C does not end it.
+            await asyncio.to_thread(subprocess.run, ['rm', '-rf', str(folder)],
+                                    start_new_session=True)
     except (RuntimeError, OSError, psutil.Error) as error:
         if alone:
             raise
         raise Disturbed from error
+
+
+def _write_modules(folder, modules):
+    """Write them so that any user, as whom the code may run, can read them."""
+    folder.mkdir()
+    folder.chmod(0o755)
+    for name, text in modules.items():
+        (folder / name).write_text(text, encoding='utf-8', errors='replace')
+        (folder / name).chmod(0o644)
 
 
 async def _execute(notebook, cases, slot, behind_walls, alone, folder):

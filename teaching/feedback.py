@@ -7,7 +7,8 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from d2lps.exercises.checking import NO_ANSWER, check_of
-from teaching.judging import Verdict
+from teaching.judging import Verdict, no_answer
+from teaching.submissions import without_number
 
 if TYPE_CHECKING:
     from teaching.results import Result
@@ -37,12 +38,12 @@ code { background: #eee; padding: 0 .2em; white-space: pre-wrap }
 {% endfor %}
 <p>Each check runs twice: on the cases that your notebook has, and on others
 that no notebook has.</p>
-{% for result, lines, no_answer in exercises %}
+{% for result, remarks, lines in exercises %}
 <h2>{{ result.exercise }}: {{ 'no points yet' if result.points is none
    else '%g of %g' % (result.points|round(2), result.of) }}</h2>
-{% for remark in result.remarks %}<p class="remark">{{ remark }}</p>
+{% for remark in remarks %}<p class="remark">{{ remark }}</p>
 {% endfor %}
-{% if no_answer %}<p>{{ no_answer }}</p>
+{% if not lines and result.verdicts %}<p>{{ no_answer }}</p>
 {% else %}
 <ul>
 {% for verdict, part, words in lines %}
@@ -68,21 +69,19 @@ def page(submission: 'Submission', results: 'Sequence[Result]') -> str:
     """HTML that needs nothing else. results: those of this student."""
     graded = [result for result in results if result.points is not None]
     return PAGE.render(
-        name=submission.folder,
-        exercises=[(result, _lines(result), _no_answer(result))
-                   for result in results],
+        name=without_number(submission.folder, submission.number),
+        exercises=[(result, *_shown(result)) for result in results],
+        no_answer=NO_ANSWER[0].upper() + NO_ANSWER[1:],
         remarks=submission.remarks.get('', []),
         points=round(sum(result.points or 0 for result in graded), 2),
         most=sum(result.of for result in graded))
 
 
-def _no_answer(result: 'Result') -> str | None:
-    """What to say once, where no check found an answer; else nothing."""
-    empty = [one.wrong for one in result.verdicts if not one.hidden]
-    if empty and all(NO_ANSWER in (wrong or '') for wrong in empty) and all(
-            one.wrong and one.by_hand is None for one in result.verdicts):
-        return NO_ANSWER[0].upper() + NO_ANSWER[1:]
-    return None
+def _shown(result: 'Result') -> 'tuple[list[str], list]':
+    """Remarks and lines: no lines if one sentence says all."""
+    if not no_answer(result.verdicts):
+        return result.remarks, _lines(result)
+    return [one for one in result.remarks if one not in NO_ANSWER], []
 
 
 def _lines(result: 'Result') -> list[tuple[Verdict, str, Markup]]:

@@ -1,12 +1,16 @@
-"""Hand pages back by nbgrader: python -m teaching.handback GRADED COURSE.
+"""Hand pages back: python -m teaching.handback GRADED TO.
 
-GRADED is what `make grade` wrote, COURSE the course of nbgrader whose folder
-`submitted` was graded. Then `nbgrader release_feedback` finds the pages there.
+GRADED is what `make grade` wrote. TO is the course of nbgrader whose folder
+`submitted` was graded: then `nbgrader release_feedback` finds the pages there.
+Or it is a new archive, such as feedback.zip, for Moodle or Canvas.
 """
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
+
+from teaching.results import people
 
 # What came with a submission: by these, a student's command finds its page.
 SIGNS = 'timestamp.txt', 'submission_secret.txt'
@@ -26,7 +30,8 @@ def hand_back(graded: Path, course: Path) -> HandedBack:
         student, exercise = submitted.parts[-2:]
         page = graded / 'feedback' / f'{student}.html'
         signs = [submitted / name for name in SIGNS]
-        if not all(file.is_file() for file in [page, *signs]):
+        if not all(file.is_file() and not file.is_symlink()
+                   for file in [page, *signs]):
             left_out.add(student)
             continue
         place = course / 'feedback' / student / exercise
@@ -38,17 +43,59 @@ def hand_back(graded: Path, course: Path) -> HandedBack:
     return HandedBack(sorted(exercises), sorted(left_out))
 
 
-def main(graded_folder: str, course_folder: str) -> None:
-    graded = Path(graded_folder).expanduser()
-    course = Path(course_folder).expanduser()
-    for folder in graded / 'feedback', course / 'submitted':
+def pack(graded: Path, archive: Path) -> HandedBack:
+    """Write the pages into an archive, by the names that a platform knows.
+
+    Moodle reads the participant in the name of a folder, Canvas the user and
+    the submitted file in the name of a file. Raises ValueError if the archive
+    has something else in it.
+    """
+    left_out = []
+    pages = {}
+    for student, called in people(graded).items():
+        page = graded / 'feedback' / f'{student}.html'
+        if called.prefix and page.is_file():
+            pages[f'{called.prefix}feedback.html'] = page
+        else:
+            left_out.append(student)
+    if pages:
+        _check_is_ours(archive)
+        with zipfile.ZipFile(archive, 'w', zipfile.ZIP_DEFLATED) as file:
+            for name, page in pages.items():
+                file.write(page, name)
+    return HandedBack([*pages], left_out)
+
+
+def _check_is_ours(archive: Path) -> None:
+    """Raise ValueError if there is another file, such as a download."""
+    if archive.exists() and not (zipfile.is_zipfile(archive) and all(
+            name.endswith('feedback.html')
+            for name in zipfile.ZipFile(archive).namelist())):
+        raise ValueError(f'{archive} has something else in it: choose another '
+                         'name with TO')
+
+
+def main(graded_folder: str, to: str) -> None:
+    graded, course = Path(graded_folder).expanduser(), Path(to).expanduser()
+    to_archive = course.suffix.lower() == '.zip'
+    for folder in [graded / 'feedback',
+                   course.parent if to_archive else course / 'submitted']:
         if not folder.is_dir():
             sys.exit(f'd2lps: there is no folder {folder}')
-    exercises, left_out = hand_back(graded, course)
+    try:
+        done, left_out = (pack if to_archive else hand_back)(graded, course)
+    except (ValueError, OSError) as error:
+        sys.exit(f'd2lps: {error}')
     if left_out:
-        print('without a page, or not collected by nbgrader:', *left_out)
+        print('without a page, or not collected by',
+              'Moodle or Canvas:' if to_archive else 'nbgrader:', *left_out)
+    if not done:
+        sys.exit('d2lps: there is nothing to hand back')
+    if to_archive:
+        print(f'{len(done)} pages are in {course}')
+        return
     print(f'pages are in {course / "feedback"}. To hand them back, there:')
-    for exercise in exercises:
+    for exercise in done:
         print(f'nbgrader release_feedback {exercise}')
 
 

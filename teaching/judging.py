@@ -1,16 +1,18 @@
 """Verdicts on an executed notebook, given outside of the student's process."""
 import builtins
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.utils import is_grade
 
-from d2lps.exercises.checking import (NOTES, Case, Check, Wrong, check_of,
-                                      judge_notes)
+from d2lps.exercises.checking import (NO_ANSWER, NOTES, Case, Check, Wrong,
+                                      check_of, judge_notes)
 from teaching.executing import HiddenCases, Problem
+
+MOST_STOPPED, WORDS = 3, 100  # remarks on stopped cells; letters of each
 
 
 class Verdict(NamedTuple):
@@ -60,6 +62,32 @@ def judge(exercise: str, notebook: NotebookNode, cases: HiddenCases,
     return sorted(verdicts, key=lambda one: parts.index(one.part))
 
 
+def no_answer(verdicts: Sequence[Verdict]) -> bool:
+    """Did no check find an answer?"""
+    visible = [one for one in verdicts if not one.hidden]
+    return bool(visible) and all(NO_ANSWER in (one.wrong or '')
+                                 for one in visible) and all(
+        one.wrong and one.by_hand is None for one in verdicts)
+
+
+def why_stopped(notebook: NotebookNode,
+                verdicts: Sequence[Verdict]) -> list[str]:
+    """Remarks on what can be why points are missing.
+
+    There is no answer, or the student's cells stopped above the checks.
+    """
+    if no_answer(verdicts):
+        return [NO_ANSWER.partition('.')[0]]
+    found: dict[str, None] = {}  # in their order
+    for error in _errors(notebook):
+        lines = error.evalue.splitlines() or ['']
+        words = lines[0] if ' ' in lines[0] else f'{error.ename}: {lines[0]}'
+        found[f'a cell stopped: {words[:WORDS]}'] = None
+    more = len(found) - MOST_STOPPED
+    return [*found][:MOST_STOPPED] + (
+        [f'{more} more cells stopped'] if more > 0 else [])
+
+
 def _judge_hidden(one: Check, notes: str, cases: Sequence[Case]) -> None:
     """What a student's code says could tell the cases: only ours is told."""
     try:
@@ -75,13 +103,18 @@ def _judge_hidden(one: Check, notes: str, cases: Sequence[Case]) -> None:
 
 def _broken(notebook: NotebookNode) -> str:
     """What stopped a cell of the student's before the checks, in words."""
+    for error in _errors(notebook):
+        return f'{error.ename}: {error.evalue}'[:500]
+    return ''
+
+
+def _errors(notebook: NotebookNode) -> Iterator[NotebookNode]:
+    """The errors of the student's cells above the checks."""
     for cell in notebook.cells:
         if is_grade(cell):
-            break
-        for output in cell.get('outputs', ()):
-            if output.output_type == 'error':
-                return f'{output.ename}: {output.evalue}'[:500]
-    return ''
+            return
+        yield from (output for output in cell.get('outputs', ())
+                    if output.output_type == 'error')
 
 
 def _notes(cell: NotebookNode, problems: Mapping[str, Problem], broken: str,

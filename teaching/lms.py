@@ -12,6 +12,7 @@ from typing import NamedTuple
 from d2lps.annotations import PathLike
 from teaching import spreadsheets
 from teaching.results import Called, Result
+from teaching.submissions import without_number
 
 FILLED_IN = 'for-import.csv'
 # Columns that tell who a student is. Only a name can be that of two.
@@ -77,7 +78,7 @@ class Export:
         """The students that a folder can mean: none, one, or more."""
         if number and self.kind != 'report':
             return [one for one in self.students if one.number == number]
-        folder = folder.removesuffix(f'_{number}') if number else folder
+        folder = without_number(folder, number)
         return ([one for one in self.students if _plain(folder) in one.ids] or
                 [one for one in self.students
                  if _words(folder) == _words(one.name)])
@@ -206,7 +207,7 @@ def _rows(export: Export, students: Iterable[str],
     folders: dict[int, list[str]] = {}  # by id(row): those that mean it
     rows = {}
     for student in students:
-        folder, number = people.get(student, Called(student, ''))
+        folder, number, _ = people.get(student, Called(student, ''))
         fitting = export.fitting(folder, number)
         if not fitting:
             export.said.append(f'{folder} was not found in {name}')

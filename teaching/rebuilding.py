@@ -25,6 +25,8 @@ DEFINITION = re.compile(r'(?:async def|def|class) (\w+)')
 BINDING = re.compile(
     rf'^[ \t]*{DEFINITION.pattern}|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)'
     r'|^(?:from \S+ )?import ([^#\n]+)', re.MULTILINE)
+# A line that begins or ends code in Markdown. (It never backtracks.)
+FENCE = re.compile(r'^[ \t]*+`{3,}+[ \t]*+\w*+[ \t]*+$\n?', re.MULTILINE)
 
 
 class Rebuilt(NamedTuple):
@@ -42,8 +44,10 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     checks = [cell for cell in made.cells if is_grade(cell)]
     asked = _asked_for(checks)
     above, below = _own_cells(handed_in, checks)
-    remarks = _changed_checks(handed_in, checks)
+    remarks = _is_the_solution(handed_in, template)
+    remarks += _changed_checks(handed_in, checks)
     remarks += _make_code(above, below, asked)
+    remarks += _drop_fences([*above, *below])
     _drop_stubs([*above, *below])
     remarks += _move_up(above, below, asked)
     if asked & _names_of(below):
@@ -113,6 +117,18 @@ def _own_cells(handed_in: NotebookNode, checks: Iterable[NotebookNode]
     return (cells, []) if place is None else (cells[:place], cells[place:])
 
 
+def _is_the_solution(handed_in: NotebookNode,
+                     template: NotebookNode) -> list[str]:
+    """A remark if all code of the solved source is there, cell for cell.
+
+    A student's version does not have the hidden checks.
+    """
+    theirs = {cell.source.strip() for cell in handed_in.cells}
+    ours = {_code(cell).strip() for cell in template.cells} - {''}
+    return ["it is the teacher's own solution, cell for cell"
+            ] if ours <= theirs else []
+
+
 def _changed_checks(handed_in: NotebookNode,
                     checks: Iterable[NotebookNode]) -> list[str]:
     """Remarks on checks of which the student's notebook has no line."""
@@ -141,6 +157,16 @@ def _make_code(above: Cells, below: Cells, asked: set[str]) -> list[str]:
                 remarks = ['the cell for the answer was made text: it was run '
                            'as code']
     return remarks
+
+
+def _drop_fences(cells: Cells) -> list[str]:
+    """Drop lines such as ```python, which mark code in a text."""
+    found = False
+    for cell in cells:
+        if cell.cell_type == 'code':
+            cell.source, dropped = FENCE.subn('', cell.source)
+            found = found or bool(dropped)
+    return ['lines of ``` were not run'] if found else []
 
 
 def _move_up(above: Cells, below: Cells, asked: set[str]) -> list[str]:

@@ -42,9 +42,10 @@ class Result(NamedTuple):
 
 
 class Called(NamedTuple):
-    """What a student's folder is called, and the number of a platform."""
+    """What a student's folder is called; a platform's number and prefix."""
     folder: str
     number: str
+    prefix: str = ''
 
 
 def digest(*parts: Any) -> str:
@@ -68,10 +69,10 @@ class Results:
         for student, exercise, one in _load(folder, BY_HAND, []):
             self.by_hand[student, exercise] = byhand.ByHand(*one)
         self.rules = late.Rules(*_load(folder, LATE, []))
-        self.people = {student: Called(*one) for student, one
-                       in _load(folder, PEOPLE, {}).items()}
+        self.people = people(folder)
         for student, submission in self._submissions.items():
-            self.people[student] = Called(submission.folder, submission.number)
+            self.people[student] = Called(
+                submission.folder, submission.number, submission.prefix)
         self._save(PEOPLE, self.people)
         # By student and exercise.
         self._results: dict[tuple[str, str], Result] = {}
@@ -153,7 +154,13 @@ class Results:
 
 def known_people(folder: PathLike) -> dict[str, str]:
     """From what a student's folder was called to the student."""
-    return {called: student for student, (called, _)
+    return {called.folder: student for student, called
+            in people(folder).items()}
+
+
+def people(folder: PathLike) -> dict[str, Called]:
+    """What students are called, by student, in a folder of results."""
+    return {student: Called(*one) for student, one
             in _load(folder, PEOPLE, {}).items()}
 
 

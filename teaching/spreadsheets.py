@@ -122,6 +122,6 @@ def wide(results: 'Sequence[Result]', folders: Mapping[str, str],
               for name in exercises),
             number(sum(one.points or 0 for one in graded)),
             number(sum(one.of for one in graded)),
-            sum(one.days for one in mine.values()) or '',
+            max((one.days for one in mine.values()), default=0) or '',
             safe('; '.join(told))])
     return written(rows)

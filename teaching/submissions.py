@@ -2,7 +2,10 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +21,7 @@ from teaching.rebuilding import unanswered
 LARGEST = 20_000_000  # bytes of a notebook
 MOST_FILES = 1000  # of a student, that may be answers
 MOST_CELLS = 1000
+LARGEST_MODULE, MOST_MODULES = 1_000_000, 50  # characters; beside a notebook
 ARCHIVES = '.zip', '.gz', '.tgz', '.tar', '.bz2', '.xz', '.7z', '.rar'
 NOT_LOOKED_INTO = '.', '__MACOSX'  # how such names begin
 
@@ -39,6 +43,9 @@ class Submission(NamedTuple):
     folder: what the folder is called, or a platform calls the student.
     number: the platform's. times: exercise to when it was handed in, a text
     for `late.moment`, or `late.MARKED`; those that are known.
+    modules: exercise to the student's own modules beside its notebook, from
+    the name of a file to its text. prefix: what the platform writes before
+    the name of a file of the student's, if one has named them.
     """
     student: str
     notebooks: dict[str, NotebookNode]
@@ -46,10 +53,12 @@ class Submission(NamedTuple):
     folder: str
     number: str = ''
     times: dict[str, str] = {}
+    modules: dict[str, dict[str, str]] = {}
+    prefix: str = ''
 
 
 class File(NamedTuple):
-    """A file that may be an answer.
+    """A file that may be an answer, or a module that one imports.
 
     name: as the student called it. told: as remarks call it. attachment: its
     number in Canvas, which grows. is_late: by the mark of Canvas.
@@ -62,11 +71,17 @@ class File(NamedTuple):
 
 
 class Student(NamedTuple):
-    """Whose files these are, as a teacher or a platform calls the student."""
+    """Whose files these are, as a teacher or a platform calls the student.
+
+    modules: files with Python's code beside a notebook. prefix: see
+    `Submission`; empty for Canvas, where each file has its own.
+    """
     called: str
     number: str
     files: list[File]
+    modules: list[File]
     remarks: list[str]
+    prefix: str = ''
 
 
 def read_all(folder: PathLike,
@@ -78,10 +93,15 @@ def read_all(folder: PathLike,
     called to the student.
     Raises ValueError if there is no student in it.
     """
-    students, _ = _sorted_out(Path(folder).expanduser())
+    students, others = _sorted_out(Path(folder).expanduser())
     if not students:
-        raise ValueError(f'FROM must be a folder with a folder for each '
-                         f'student in it; {folder} has none')
+        archives = [name for name in others if _is_archive(name)]
+        raise ValueError(
+            f'FROM must be a folder with a folder for each student in it; '
+            f'{folder} has none' + ''.join(
+                f'. {name} is an archive: unpack it there'
+                for name in archives))
+    _remark_shared(students.values())
     names = dict(known or {})
     for called in students:
         if called not in names:
@@ -98,7 +118,8 @@ def loose(folder: PathLike) -> list[str]:
 def _sorted_out(folder: Path) -> tuple[dict[str, Student], list[str]]:
     """Students, by what they are called, and the names of all else."""
     if not folder.is_dir():
-        raise ValueError(f'FROM must be a folder; {folder} is none')
+        raise ValueError(f'FROM must be a folder; {folder} is ' + (
+            'an archive: unpack it' if _is_archive(folder.name) else 'none'))
     students: dict[str, Student] = {}
     others = []
     for path in sorted(folder.iterdir()):
@@ -107,6 +128,7 @@ def _sorted_out(folder: Path) -> tuple[dict[str, Student], list[str]]:
             others.append(path.name)
         elif found.called in students:
             students[found.called].files.extend(found.files)
+            students[found.called].modules.extend(found.modules)
         else:
             students[found.called] = found
     return students, others
@@ -117,17 +139,31 @@ def _of_folder(folder: Path) -> Student | None:
     """
     if folder.is_symlink() or folder.name.startswith(NOT_LOOKED_INTO):
         return None
-    student = Student(*_called(folder.name), [], [])
+    called, number, prefix = _called(folder.name)
+    student = Student(called, number, [], [], [], prefix)
+    links: list[str] = []
+    unused: list[str] = []
     errors: list[OSError] = []
     try:
         for place, folders, names in os.walk(folder, onerror=errors.append):
             folders[:] = [name for name in folders
                           if not name.startswith(NOT_LOOKED_INTO)]
+            links += [_below(folder, Path(place, name)) for name in folders
+                      if Path(place, name).is_symlink()]
+            has_notebook = any(map(_is_notebook, names))
             for name in names:
                 path = Path(place, name)
-                if not name.startswith('.') and _may_be_answer(name):
-                    student.files.append(File(
-                        path, name, str(path.relative_to(folder))))
+                file = File(path, name, _below(folder, path))
+                if name.startswith('.'):
+                    continue
+                if name.endswith('.py') and has_notebook:
+                    student.modules.append(file)
+                elif _may_be_answer(name):
+                    student.files.append(file)
+                elif path.is_symlink():
+                    links.append(file.told)
+                elif name.endswith('.py'):
+                    unused.append(file.told)
             if len(student.files) > MOST_FILES:
                 student.remarks.append(f'there are more than {MOST_FILES:,} '
                                        'files: not all were looked at')
@@ -137,16 +173,60 @@ def _of_folder(folder: Path) -> Student | None:
         student.remarks.append('its folders are nested too deeply: not all '
                                'were looked at')
     for error in errors:
-        student.remarks.append(f'{error.filename} cannot be read: '
-                               f'{error.strerror}')
+        student.remarks.append(f'{_below(folder, error.filename)} cannot be '
+                               f'read: {error.strerror}')
+    if links:
+        student.remarks.append(f'links are not read: {_some(links)}')
+    if unused:
+        student.remarks.append(f'not used: {_some(unused)} (no notebook is '
+                               'beside it)')
     return student
 
 
-def _called(folder: str) -> tuple[str, str]:
-    """How a student with this folder is called; and the platform's number."""
+def _below(folder: Path, path: PathLike) -> str:
+    return os.path.relpath(path, folder)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - 5
+    return ', '.join(names[:5]) + (f' and {more:,} more' if more > 0 else '')
+
+
+def _called(folder: str) -> tuple[str, str, str]:
+    """How a student with this folder is called; the platform's number; and
+    the platform's prefix."""
     parts = MOODLE.fullmatch(folder)
-    return (f'{parts["name"]}_{parts["number"]}', parts['number']) if (
-        parts) else (folder, '')
+    if not parts:
+        return folder, '', ''
+    name, number = parts['name'], parts['number']
+    # Moodle writes a space for each _ of a name: it cuts prefixes at _.
+    return f'{name}_{number}', number, (
+        f'{name.replace("_", " ")}_{number}_assignsubmission_file_/')
+
+
+def without_number(called: str, number: str) -> str:
+    """A student's name, of what the student is called here."""
+    return called.removesuffix(f'_{number}') if number else called
+
+
+def _remark_shared(students: Iterable[Student]) -> None:
+    """Remark files that are one with another student's, by hard links.
+
+    An archive can have such links to what was unpacked before.
+    """
+    seen: dict[tuple[int, int], list[tuple[Student, File]]] = {}
+    for student in students:
+        for file in student.files:
+            status = file.path.lstat()
+            if status.st_nlink > 1:
+                seen.setdefault((status.st_dev, status.st_ino), []).append(
+                    (student, file))
+    for several in seen.values():
+        if len({student.called for student, _ in several}) > 1:
+            for student, file in several:
+                student.remarks.append(f"{file.told} is one file with another "
+                                       "student's, by a hard link")
 
 
 def _of_file(path: Path) -> Student | None:
@@ -161,13 +241,19 @@ def _of_file(path: Path) -> Student | None:
     else:
         found = ANONYMOUS.fullmatch(path.name) or CANVAS.fullmatch(path.name)
         is_doubtful = bool(found and re.match(r'\d+_', found['file']))
-    if not found or is_doubtful or not _may_be_answer(found['file']):
+    if not found or is_doubtful or not (
+            _may_be_answer(found['file']) or found['file'].endswith('.py')):
         return None
     parts = found.groupdict()
-    file = File(path, parts['file'], path.name,
+    file = File(path, parts['file'], parts['file'],
                 int(parts.get('attachment', 0)), bool(parts.get('late')))
-    return Student(f'{parts["name"]}_{parts["number"]}', parts['number'],
-                   [file], [])
+    called, number, prefix = f'{parts["name"]}_{parts["number"]}', (
+        parts['number']), ''
+    if not file.attachment:
+        called, number, prefix = _called(path.name)
+    is_module = file.name.endswith('.py')
+    return Student(called, number, [] if is_module else [file],
+                   [file] if is_module else [], [], prefix)
 
 
 def _new_name(called: str, taken: Iterable[str]) -> str:
@@ -225,8 +311,68 @@ def _read(found: Student, student: str) -> Submission:
             if time:
                 times[exercise] = time
     notebooks = {exercise: one for exercise, (_, one) in chosen.items()}
+    by_folder, unused = _modules(found.modules)
+    for text in unused:
+        remark('', text)
+    modules = {exercise: by_folder.get(file.path.parent, {})
+               for exercise, (file, _) in chosen.items()}
+    newest = max([*found.files, *found.modules], default=None,
+                 key=lambda file: file.attachment)
+    prefix = (newest.path.name.removesuffix(newest.name)
+              if newest and newest.attachment else found.prefix)
     return Submission(student, notebooks, remarks, found.called, found.number,
-                      times)
+                      times, modules, prefix)
+
+
+def _modules(files: Iterable[File]
+             ) -> tuple[dict[Path, dict[str, str]], list[str]]:
+    """The modules in each folder, and remarks on those that are not used.
+
+    From the name of a file to its text. Of two with one name, as Canvas marks
+    them, the newer is taken.
+    """
+    modules: dict[Path, dict[str, str]] = {}
+    unused: dict[str, list[str]] = {}  # by the reason
+    room = MOST_MODULES
+    for file in sorted(files, key=_newest_first):
+        name = (re.sub(r'-\d+\.py$', '.py', file.name) if file.attachment
+                else file.name)
+        here = modules.setdefault(file.path.parent, {})
+        if name in here:
+            continue
+        try:
+            if not room:
+                raise ValueError(f'there are more than {MOST_MODULES}')
+            here[name] = _module(file.path, name)
+            room -= 1
+        except (ValueError, OSError) as error:
+            why = getattr(error, 'strerror', None) or str(error)
+            unused.setdefault(why, []).append(file.told)
+    return modules, [f'not used: {_some(told)} ({why})'
+                     for why, told in unused.items()]
+
+
+def _module(path: Path, name: str) -> str:
+    """The text of a module; raises ValueError if it is not used."""
+    stem = name.removesuffix('.py')
+    if not re.fullmatch(r'[A-Za-z_]\w*', stem, re.ASCII):
+        raise ValueError('its name is no name of a module')
+    if _is_taken(stem):
+        raise ValueError('Python, or a package, has a module of this name')
+    if path.is_symlink() or not path.is_file():
+        raise ValueError('it is a link, or no plain file')
+    with open(path, encoding='utf-8-sig', errors='replace') as file:
+        text = file.read(LARGEST_MODULE + 1)
+    if len(text) > LARGEST_MODULE:
+        raise ValueError(f'it has more than {LARGEST_MODULE:,} characters')
+    return text
+
+
+def _is_taken(module: str) -> bool:
+    """Is there a module of this name where students' code runs?"""
+    places = [sysconfig.get_path(name) for name in ('purelib', 'platlib')]
+    return module == 'd2lps' or module in sys.stdlib_module_names or (
+        PathFinder.find_spec(module, places) is not None)
 
 
 def _newest_first(file: File) -> tuple[int, int, bool, Path]:
@@ -237,8 +383,16 @@ def _newest_first(file: File) -> tuple[int, int, bool, Path]:
 
 def _may_be_answer(name: str) -> bool:
     """May a file of this name be an answer, or have one in it?"""
-    return (name.lower().endswith(('.ipynb', *ARCHIVES))
+    return (_is_notebook(name) or _is_archive(name)
             or _exercise_in(name) is not None)
+
+
+def _is_notebook(name: str) -> bool:
+    return name.lower().endswith('.ipynb')
+
+
+def _is_archive(name: str) -> bool:
+    return name.lower().endswith(ARCHIVES)
 
 
 def _exercise_in(name: str) -> str | None:
@@ -254,8 +408,9 @@ def _notebook(file: File) -> NotebookNode:
     Raises ValueError with what is wrong, in words that follow its name.
     """
     if file.path.is_symlink():
-        raise ValueError('is a link to another place: not read')
-    if not file.name.lower().endswith('.ipynb'):
+        raise ValueError('is a link, or was left out by nbgrader collect: '
+                         'not read')
+    if not _is_notebook(file.name):
         raise ValueError('is no notebook: its name must end with .ipynb, and '
                          'an archive must be unpacked')
     if not file.path.is_file():  # but a pipe, which would keep us waiting

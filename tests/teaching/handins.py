@@ -19,7 +19,7 @@ from answers import (  # noqa: E402, F401
     with_answer,
 )
 
-from teaching import grade, walls  # noqa: E402
+from teaching import grade, grading, walls  # noqa: E402
 from teaching.executing import execute, hidden_cases  # noqa: E402
 from teaching.judging import judge  # noqa: E402
 from teaching.rebuilding import rebuild  # noqa: E402
@@ -80,7 +80,7 @@ def executed(notebook, exercise='tree', **options):
     Returns what was executed, the verdicts, and the problems.
     """
     made, _ = rebuild(solution(exercise), notebook)
-    cases = hidden_cases(grade.HIDDEN, exercise)
+    cases = hidden_cases(grading.HIDDEN, exercise)
     problems = asyncio.run(execute(
         made, cases, 0, **{'behind_walls': False} | options))
     return made, judge(exercise, made, cases, problems), problems

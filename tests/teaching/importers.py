@@ -96,3 +96,42 @@ def report(text, by, columns, users):
                 raise Ended(text)
             taken[user, name] = grade
     return taken
+
+
+def moodle_feedback(names, participants):
+    """What Moodle takes of an archive: a participant's number to files.
+
+    The first part of a path that has four pieces between its underscores, of
+    which the second is the number of a participant, tells whose file it is.
+    """
+    found = {}
+    for name in names:
+        parts = name.split('/')
+        for k, part in enumerate(parts):
+            pieces = part.split('_', 4)
+            if (len(pieces) > 3 and pieces[1] in participants
+                    and pieces[2:4] == ['assignsubmission', 'file']):
+                rest = '/'.join([*pieces[4:], *parts[k + 1:]])
+                found.setdefault(pieces[1], []).append(rest.strip('/'))
+                break
+    return found
+
+
+def canvas_feedback(names, submitted):
+    """What Canvas takes of an archive: a user's number to the files.
+
+    submitted: from a user to the numbers of the submitted files, of which a
+    name must have one.
+    """
+    found = {}
+    for name in names:
+        pieces = [one for one in name.split('/')[-1].split('_')
+                  if one != 'LATE']
+        if pieces[0] == 'anon':
+            user, file = pieces[1:3]
+        else:
+            user, file = [one for one in pieces if one.isdecimal()][:2]
+        if not pieces[-1].startswith('link') and file in submitted.get(
+                user, ()):
+            found.setdefault(user, []).append(name)
+    return found

@@ -20,7 +20,9 @@ from handins import (
 )
 
 from teaching import walls
-from teaching.grade import _judging_code, folder_for_results, main
+from teaching.grade import main
+from teaching.grading import (LOCK, _judging_code, alone_in,
+                              folder_for_results)
 
 
 def test_submissions_are_never_emptied(tmp_path):
@@ -58,6 +60,75 @@ def test_without_walls_one_has_to_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr(walls, 'problem', lambda: 'no bwrap')
     with pytest.raises(SystemExit, match='no bwrap.*WALLS=none'):
         main([str(tmp_path)])
+
+
+HOLDS = ('import sys; from pathlib import Path; from teaching.grading import '
+         'alone_in\nwith alone_in(Path(sys.argv[1])): print("here", '
+         'flush=True); sys.stdin.read()')
+
+
+def test_two_gradings_do_not_write_into_one_folder(tmp_path):
+    hand_in(tmp_path, 'ada', answered())
+    (tmp_path / 'out').mkdir()
+    with subprocess.Popen(
+            [sys.executable, '-c', HOLDS, tmp_path / 'out'], cwd=ROOT,
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == 'here\n'
+        with pytest.raises(SystemExit, match='another grading writes into '
+                           f'.*out: process {other.pid} on .*, since'):
+            main([str(tmp_path / 'in'), '--to', str(tmp_path / 'out'),
+                  '--walls', 'none'])
+        other.stdin.close()
+    # What is left of it, or of a grading that was killed, does not matter.
+    with alone_in(folder_for_results(tmp_path / 'out', tmp_path / 'in')):
+        assert [path.name for path in (tmp_path / 'out').iterdir()] == [LOCK]
+
+
+CLEANS = '''
+import asyncio
+from teaching import interruption
+interruption.listen()
+async def main():
+    interruption.now_cancels(asyncio.current_task())
+    print('here', flush=True)
+    try:
+        await asyncio.sleep(600)
+    finally:
+        print('cleans', flush=True)
+        await asyncio.sleep(3)
+        print('has cleaned', flush=True)
+try:
+    asyncio.run(main())
+except asyncio.CancelledError:
+    print('ended')
+'''
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_further_signals_do_not_end_the_cleaning(number):
+    with subprocess.Popen([sys.executable, '-c', CLEANS], cwd=ROOT, text=True,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == 'here\n'
+        process.send_signal(number)
+        assert process.stdout.readline() == 'cleans\n'
+        for again in number, signal.SIGINT, signal.SIGTERM:
+            process.send_signal(again)
+            time.sleep(0.1)
+        assert process.stdout.read() == 'has cleaned\nended\n'
+    assert process.returncode == 0
+
+
+def test_ctrl_c_while_python_imports_is_one_line(monkeypatch):
+    class Interrupted:
+        @staticmethod
+        def find_spec(name, *_):
+            if name == 'teaching.grading':
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, 'teaching.grading')
+    monkeypatch.setattr(sys, 'meta_path', [Interrupted, *sys.meta_path])
+    with pytest.raises(SystemExit, match='ended before all were graded'):
+        main(['in'])
 
 
 @pytest.mark.full
@@ -102,7 +173,9 @@ def test_it_can_be_ended_and_what_was_graded_stays(tmp_path):
                 assert time.time() < until and grading.poll() is None
                 time.sleep(0.1)
             time.sleep(2)  # the kernel starts, or runs
-            grading.send_signal(signal.SIGTERM)
+            for _ in range(3):  # as `timeout` and others do
+                grading.send_signal(signal.SIGTERM)
+                time.sleep(0.05)
             said, _ = grading.communicate(timeout=300)
         finally:
             grading.kill()

@@ -1,7 +1,12 @@
-"""Pages are put where nbgrader hands them back from."""
+"""Pages are put where nbgrader, Moodle and Canvas hand them back from."""
+import zipfile
+
+import importers
 import pytest
 
 from teaching.handback import SIGNS, main
+from teaching.results import Results
+from teaching.submissions import read_all
 
 
 @pytest.fixture
@@ -34,3 +39,55 @@ def test_pages_and_signs_are_beside_each_other(folders, capsys):
     (graded / 'feedback' / 'ada.html').write_text('ada: 9')
     main(*folders)
     assert (place / 'tree.html').read_text() == 'ada: 9'
+    for sign in SIGNS:
+        (course / 'submitted' / 'ada' / 'tree' / sign).unlink()
+    with pytest.raises(SystemExit, match='there is nothing to hand back'):
+        main(*folders)
+
+
+def packed(folder, *names):
+    """The names in an archive of the pages of those who handed these in."""
+    for name in names:
+        (folder / 'in' / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / 'in' / name).write_text('{"cells": []}')
+    submissions = read_all(folder / 'in')
+    Results(folder / 'out', submissions).write(
+        *(one.student for one in submissions))
+    for _ in range(2):  # an archive of ours is made anew
+        main(folder / 'out', folder / 'pages.zip')
+    with zipfile.ZipFile(folder / 'pages.zip') as archive:
+        for name in archive.namelist():
+            yield name, archive.read(name).decode()
+
+
+def test_an_archive_for_moodle(tmp_path, capsys):
+    pages = dict(packed(
+        tmp_path, 'Zoë Müller_12_assignsubmission_file_/tree.ipynb',
+        'Ada_B_13_assignsubmission_file/tree.ipynb', 'eve/tree.ipynb',
+        'Kim Lee_14_assignsubmission_file_tree.ipynb'))
+    taken = importers.moodle_feedback(pages, {'12', '13', '14'})
+    assert taken == dict.fromkeys(('12', '13', '14'), ['feedback.html'])
+    page = pages['Zoë Müller_12_assignsubmission_file_/feedback.html']
+    assert '<h1>Exercises: Zoë Müller</h1>' in page and '12' not in page
+    assert 'Moodle or Canvas: eve' in capsys.readouterr().out
+
+
+def test_an_archive_for_canvas(tmp_path):
+    pages = dict(packed(
+        tmp_path, 'lovelaceada_101_9001_tree.ipynb',
+        'lovelaceada_101_9002_tree-1.ipynb',
+        'gaußcarl_LATE_102_9003_link_5.ipynb',
+        'LATE_anon_aB3x9_9005_tree.ipynb'))
+    assert {user: len(files) for user, files in importers.canvas_feedback(
+        pages, {'101': ['9002'], '102': ['9003'], 'aB3x9': ['9005']}).items()
+        } == {'101': 1, '102': 1, 'aB3x9': 1}
+    page = pages['lovelaceada_101_9002_feedback.html']
+    assert '<h1>Exercises: lovelaceada</h1>' in page and '101' not in page
+
+
+def test_a_download_is_not_written_over(tmp_path):
+    [*packed(tmp_path, 'a_1_assignsubmission_file_/tree.ipynb')]
+    with zipfile.ZipFile(tmp_path / 'moodle.zip', 'w') as archive:
+        archive.writestr('a_1_assignsubmission_file_/tree.ipynb', '{}')
+    with pytest.raises(SystemExit, match='moodle.zip has something else'):
+        main(tmp_path / 'out', tmp_path / 'moodle.zip')

@@ -7,7 +7,7 @@ import psutil
 import pytest
 from handins import answered, executed, graded, hand_in, with_cell
 
-from teaching import executing, grade, walls
+from teaching import executing, grading, walls
 from teaching.executing import Disturbed, Problem, execute
 
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0
@@ -100,7 +100,7 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
                                              f'name = {student!r}'))
     started, at_work = [], []
 
-    async def busy(notebook, cases, slot, behind_walls, alone):
+    async def busy(notebook, cases, slot, behind_walls, alone, modules):
         name = next(cell.source for cell in notebook.cells
                     if cell.source.startswith('name = '))
         started.append((name[8:11], alone))
@@ -109,10 +109,11 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
         try:
             if name[8:11] != 'eve' and not alone:
                 raise Disturbed
-            return await execute(notebook, cases, slot, behind_walls, alone)
+            return await execute(notebook, cases, slot, behind_walls, alone,
+                                 modules)
         finally:
             at_work.remove(name)
-    monkeypatch.setattr(grade, 'execute', busy)
+    monkeypatch.setattr(grading, 'execute', busy)
     rows = graded(tmp_path)
     assert sorted(started) == [('ada', False), ('ada', True), ('bob', False),
                                ('bob', True), ('eve', False)]

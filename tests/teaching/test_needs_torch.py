@@ -2,7 +2,7 @@
 import pytest
 from handins import graded, hand_in, solution
 
-from teaching.grade import NEEDS_TORCH
+from teaching.grading import NEEDS_TORCH
 from d2lps.exercises.checking import NO_TORCH, WITH_TORCH
 
 

@@ -8,7 +8,7 @@ import pytest
 from handins import TASKS, solution
 
 from teaching.course import STUB
-from teaching.release import main
+from teaching.release import main, without_link
 from teaching.walls import ROOT
 from d2lps.exercises.checking import EXERCISES
 
@@ -56,3 +56,12 @@ def test_another_folder_is_not_written_over(tmp_path):
     (tmp_path / 'thesis.txt').write_text('important')
     with pytest.raises(SystemExit, match='TO must be a new folder'):
         main(tmp_path)
+
+
+def test_links_to_solutions_can_be_left_out():
+    for name in EXERCISES:
+        text = (TASKS / f'{name}.ipynb').read_text()
+        left = without_link(nbformat.reads(text, 4))
+        assert 'solutions' in text and 'solutions' not in str(left)
+        assert 'solved copy' not in str(left)
+        assert len(str(left)) > len(str(nbformat.reads(text, 4))) - 200

@@ -34,6 +34,7 @@ from teaching.submissions import read_all
 BELOW = 'stands below its check: it was run above it'
 IMPORTS = 'lines of the first cell, which imports, were changed'
 CHANGED = 'the cell check-sum was changed: put back'
+FENCED = 'lines of ``` were not run'
 TWICE = 'below the last check the answer is written once more'
 # A notebook with a right answer: what stands in it from its top to its end,
 # see `cell_of`, and what the remarks say.
@@ -68,7 +69,9 @@ SPOILED = [
     ('imports ends-as-stub sum rounds time', ''),
     ('imports answer-text sum rounds time',
      'the cell for the answer was made text: it was run as code'),
-    ('imports new-answer half-wrong-text sum rounds time', '')]
+    ('imports new-answer half-wrong-text sum rounds time', ''),
+    ('imports fenced sum rounds time', FENCED),
+    ('imports fenced-text sum rounds time', FENCED)]
 OURS = {cell.id.removeprefix('check-'): cell for cell in answered().cells}
 OURS['imports'] = OURS['tree-2']
 ANSWER, CHECK = OURS['answer'].source, OURS['sum'].source
@@ -84,6 +87,7 @@ SOURCES = {
     'within-if': 'if True:\n' + ANSWER.replace('\n', '\n    ').replace(
         'def', '    def', 1),
     'ends-as-stub': f'{ANSWER}\n    {STUB}',
+    'fenced': f'```python\n{ANSWER}\n  ```',
     'helper': HELPER, 'is-mine': 'up_and_down = mine', 'wrong': WRONG,
     'new-answer': ANSWER, 'half-wrong': WRONG, 'half-helper': HELPER,
     'half-nothing': '# My answer:', 'copy-nothing': '# nothing',
@@ -205,6 +209,12 @@ def test_a_right_answer_stays_right(tmp_path, words, remark):
     assert remark in str(remarks) and bool(remark) == bool(remarks)
 
 
+def test_the_solution_itself_is_remarked():
+    words = "it is the teacher's own solution, cell for cell"
+    assert words in rebuild(solution('tree'), solution('tree')).remarks
+    assert not rebuild(solution('tree'), answered()).remarks
+
+
 @pytest.mark.parametrize('text', RIGHT)
 def test_a_right_answer_of_another_program_stays_right(tmp_path, text):
     ada = read(tmp_path, text)
@@ -238,6 +248,9 @@ try:
 except OSError:
     print('walls')
 """
+# Modules that are imported, where code runs and outside, before and by checks.
+SHADOWS = ('numpy', 'd2lps', 'json', 'sitecustomize', 'usercustomize',
+           'conftest', 'teaching', 'ipykernel', 'psutil')
 GOES_ON = (
     'exit', 'quit()', '%exit', 'import sys\nsys.exit()',
     'get_ipython().kernel.do_shutdown(False)', 'input()', 'breakpoint()',
@@ -269,7 +282,7 @@ def make_class(folder, port):
     port: one where somebody listens. Returns, from a student to the points
     for tree and a part of the remarks, what is expected.
     """
-    expected = {'solved': (10, '')}
+    expected = {'solved': (10, "it is the teacher's own solution")}
 
     def add(student, notebook, points, words='', name='tree'):
         hand_in(folder, student, notebook, name)
@@ -279,7 +292,16 @@ def make_class(folder, port):
 
     for name in RUNNING:
         hand_in(folder, 'solved', solution(name), name)
-    add('stub', released(), 0)
+    add('stub', released(), 0, 'there is no answer yet')
+    stopped = answered()
+    answer_cell(stopped).source = 'import nosuch\n' + ANSWER
+    add('stopped', stopped, 0, "a cell stopped: No module named 'nosuch'")
+    own = with_cell(answered(), 'import helpers')
+    answer_cell(own).source = ANSWER.replace('2 * step', 'helpers.span(step)')
+    place = add('own', own, 10)  # its remarks are the student's
+    (place / 'helpers.py').write_text(HELPER)
+    for name in SHADOWS:  # whose import would end all
+        (place / f'{name}.py').write_text('import os\nos._exit(1)')
     places = [str(ROOT / 'notebooks'), str(ROOT / 'teaching' / 'hidden'),
               str(folder / 'in' / 'solved'), '/usr/local/share']
     for student, (code, points, words) in CELLS.items():
@@ -300,7 +322,7 @@ def make_class(folder, port):
     add('empty', '', 0, 'it is no text in JSON')
     place = add('py', '', 0, 'must end with .ipynb')
     (place / 'tree.ipynb').rename(place / 'tree.py')
-    place = add('link', '', 0, 'is a link to another place: not read')
+    place = add('link', '', 0, 'is a link, or was left out by nbgrader')
     (place / 'tree.ipynb').unlink()
     (place / 'tree.ipynb').symlink_to(folder / 'in' / 'solved' / 'tree.ipynb')
     place = add('pipe', '', 0, 'is no plain file: not read')

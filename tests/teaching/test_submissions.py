@@ -13,7 +13,7 @@ from handins import (
 )
 
 from teaching.results import Results, known_people
-from teaching.submissions import read_all
+from teaching.submissions import loose, read_all
 
 
 def put(folder, name, version, seconds, notebook=answered):
@@ -109,3 +109,62 @@ for i in range(100):
     assert not any(one.wrong for one in verdicts)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 300_000  # KiB
+
+
+def test_modules_beside_a_notebook_come_along_and_others_are_named(tmp_path):
+    hand_in(tmp_path, 'ada', answered())
+    ada = tmp_path / 'in' / 'ada'
+    (ada / 'more').mkdir()
+    for name in ('helpers.py', 'tree.py', 'numpy.py', 'json.py', 'd2lps.py',
+                 'my-plan.py', 'more/other.py', 'more/.hidden.py'):
+        (ada / name).write_text(f'name = {name!r}')
+    (ada / 'long.py').write_text('#' * 1_000_001)
+    (ada / 'link.py').symlink_to(ada / 'helpers.py')
+    [found] = read_all(tmp_path / 'in')
+    assert found.modules == {'tree': {
+        name: f'name = {name!r}' for name in ('helpers.py', 'tree.py')}}
+    said = ' '.join(found.remarks.pop(''))
+    assert not found.remarks
+    for words in ('numpy.py (Python, or a package, has', 'more/other.py (no',
+                  'my-plan.py (its name is', 'long.py (it has more than',
+                  'link.py (it is a link'):
+        assert words in said
+    assert 'json.py' in said and 'd2lps.py' in said and 'hidden' not in said
+
+
+def test_thousands_of_modules_are_one_remark(tmp_path):
+    hand_in(tmp_path, 'ada', answered())
+    for k in range(1100):
+        (tmp_path / 'in' / 'ada' / f'm{k}.py').touch()
+    [found] = read_all(tmp_path / 'in')
+    assert len(found.modules['tree']) == 50
+    [remark] = found.remarks['']
+    assert 'and 1,045 more (there are more than 50)' in remark
+
+
+def test_links_are_named_and_not_followed(tmp_path):
+    for name in 'ada', 'bob':
+        hand_in(tmp_path, name, answered())
+    folder = tmp_path / 'in'
+    (folder / 'ada' / 'work').symlink_to(folder / 'bob')
+    (folder / 'ada' / 'picture.png').symlink_to('/etc/hostname')
+    (folder / 'ada' / 'buckets.ipynb').symlink_to(folder / 'bob/tree.ipynb')
+    (folder / 'eve').mkdir()
+    os.link(folder / 'bob' / 'tree.ipynb', folder / 'eve' / 'tree.ipynb')
+    (folder / 'fay').symlink_to(folder / 'bob')
+    ada, bob, eve = read_all(folder)
+    assert ada.remarks[''] == ['links are not read: work, picture.png']
+    assert 'buckets.ipynb is a link' in ada.remarks['buckets'][0]
+    assert [*ada.notebooks] == ['tree']
+    for one in bob, eve:  # nobody loses points because of what others do
+        assert one.notebooks and one.remarks[''] == [
+            "tree.ipynb is one file with another student's, by a hard link"]
+    assert loose(folder) == ['fay']
+
+
+def test_archives_in_place_of_folders_are_named(tmp_path):
+    (tmp_path / 'moodle.zip').touch()
+    with pytest.raises(ValueError, match='moodle.zip is an archive: unpack'):
+        read_all(tmp_path)
+    with pytest.raises(ValueError, match='moodle.zip is an archive: unpack'):
+        read_all(tmp_path / 'moodle.zip')

@@ -48,3 +48,10 @@ def test_a_row_for_each_student(tmp_path):
         ['eve', 'Eve =1', '', '', '0', '0', '', '']]
     with open(tmp_path / 'grades.csv', newline='') as file:
         assert next(csv.DictReader(file))['folder'] == 'a∕b 🙂'
+
+
+def test_late_days_of_a_student_are_those_of_the_latest_exercise():
+    late = [some('ada', 'tree', 5., days=2), some('ada', 'buckets', 5.,
+                                                  days=1)]
+    [_, row] = cells(spreadsheets.wide(late, {}, {}))
+    assert row[-2] == '2'
