@@ -2,6 +2,7 @@
 
     make release                 the students' notebooks, in `release/`
     make grade FROM=folder       tables and feedback pages, in `graded/`
+    make handback TO=pages.zip   the pages, for Moodle, Canvas or nbgrader
 
 `submissions` reads what came, `executing` runs it behind `walls`, `judging`
 applies visible and hidden checks where no student's code runs. `results` keeps

@@ -8,6 +8,7 @@ import pwd
 import stat
 import tempfile
 from contextlib import suppress
+from typing import Any
 
 from nbconvert.exporters import NotebookExporter
 from nbgrader.exchange.default import ExchangeCollect
@@ -18,7 +19,7 @@ DEEPEST = 20  # folders in folders that are collected
 class Refused(NotebookExporter):
     """For `nbgrader autograde`."""
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError('nbgrader does not grade this course: it would run '
                            'code of students as you. See teaching/README.md')
 
@@ -31,6 +32,8 @@ class Collect(ExchangeCollect):
     names. Files are opened one by one and never by their whole path, because
     a student can change a folder while it is copied.
     """
+
+    src_records: list[dict[str, Any]]  # nbgrader's: what is to be copied
 
     def _sort_by_timestamp(self, records):
         """The newest first, but the refused ones last."""
@@ -77,7 +80,7 @@ class Collect(ExchangeCollect):
         if why == 'it is no folder' and not os.path.isdir(place):
             self._mark(place, f'{self.coursedir.assignment_id}.ipynb')
 
-    def do_copy(self, src, dest, log=None) -> None:
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         with tempfile.TemporaryDirectory(
                 dir=os.path.dirname(dest), prefix='.') as folder:
             plain = os.path.join(folder, 'plain')
