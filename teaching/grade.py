@@ -35,6 +35,7 @@ def main(words: Sequence[str] | None = None) -> None:
         from teaching.grading import grade  # takes seconds
         grade(args)
     except KeyboardInterrupt:
+        interruption.ignore()
         sys.exit('d2lps: ended before all were graded; what was graded stays, '
                  'and the same again goes on from there')
     except (ValueError, OSError, RuntimeError) as error:

@@ -32,6 +32,13 @@ def now_cancels(task: 'asyncio.Task | None') -> None:
     _task = task
 
 
+def ignore() -> None:
+    """Ignore both signals if we listen to them, also while Python ends."""
+    for number in signal.SIGINT, signal.SIGTERM:
+        if signal.getsignal(number) is _end:
+            signal.signal(number, signal.SIG_IGN)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     global _cancelled, _last
     last, _last = _last, time.monotonic()

@@ -92,7 +92,7 @@ def running_hub(folder):
     """The address of a hub for the users, who have folders."""
     for name, mode in (('home', 0o755), ('srv', 0o755), ('state', 0o700),
                        ('srv/nbgrader', 0o755),
-                       ('srv/nbgrader/exchange', 0o777)):
+                       ('srv/nbgrader/exchange', 0o1777)):
         (folder / name).mkdir()
         (folder / name).chmod(mode)
     for name, number in USERS.items():

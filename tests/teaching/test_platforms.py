@@ -25,6 +25,9 @@ def test_canvas_gives_one_folder_of_files(tmp_path):
             'müller_zoë_LATE_102_9003_tree.ipynb', 'x_103_9004_my plan.ipynb',
             'LATE_anon_aB3x9_9005_tree.ipynb', 'anon_12345_9006_tree.ipynb')):
         put(tmp_path / name, k)
+    for name, text in (('lovelaceada_101_9003_helpers.py', 'old'),
+                       ('lovelaceada_101_9004_helpers-1.py', 'new')):
+        (tmp_path / name).write_text(text)
     for name in ('lee_104_text.html', 'x_103_9008_photo.png', 'tree.ipynb',
                  'grades_2026_11_all.csv'):
         (tmp_path / name).touch()
@@ -34,6 +37,7 @@ def test_canvas_gives_one_folder_of_files(tmp_path):
         'aB3x9': 'anon_aB3x9', '12345': 'anon_12345'}
     assert all('tree' in one.notebooks for one in found.values())
     assert 'version = 1' in str(found['101'].notebooks)
+    assert found['101'].modules == {'tree': {'helpers.py': 'new'}}
     assert len([one for one in found['101'].remarks['tree']
                 if 'handed in more than once' in one]) == 2
     assert {number: one.times for number, one in found.items() if one.times
