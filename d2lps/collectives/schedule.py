@@ -15,6 +15,7 @@ from d2lps.annotations import Array, Node
 from d2lps.checks import (checked, function, instance_of, integer, number,
                           refuse)
 from d2lps.collectives import execute, limits, reading
+from d2lps.units import several
 
 # Numbers of 8 bytes that `states` makes at a time, and `check` at most.
 MOST_COUNTS, MOST_MARKS = 10 ** 8, 3 * 10 ** 8
@@ -117,9 +118,11 @@ class Schedule:
         self.executor = execute.Executor()
 
     def __repr__(self) -> str:
-        return (f'<{self.name}: {self.num_devices} devices, '
-                f'{len(self.weights)} chunks, {len(self.rounds)} rounds, '
-                f'{sum(map(len, self.rounds))} sends>')
+        counts = {'device': self.num_devices, 'chunk': len(self.weights),
+                  'round': len(self.rounds),
+                  'send': sum(map(len, self.rounds))}
+        words = ', '.join(several(counts[word], word) for word in counts)
+        return f'<{self.name}: {words}>'
 
     @checked(nbytes=number)
     def chunk_bytes(self, nbytes: float) -> np.ndarray:

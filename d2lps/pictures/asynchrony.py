@@ -33,6 +33,7 @@ from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row
 from d2lps.pictures.rows import (
     HALF,
+    WIDE,
     Span,
     draw_bars,
     legend_below,
@@ -190,16 +191,16 @@ def plot_accuracy(curves: Mapping[str, Sequence[Sequence[Point]]]
                   ) -> 'list[Axes]':
     """Test accuracy against virtual seconds, and against gradients used.
 
-    curves: for each name the `Point`s of some seeds, drawn thin; their mean
-    is thick. What is 'divided' is dashed. There are two figures, which
-    `Row(*plot_accuracy(...))` shows side by side.
+    curves: for each name the `Point`s of some seeds: a line for their mean,
+    and a band from the lowest to the highest. What is 'divided' is dashed.
+    There are two figures, which `Row(*plot_accuracy(...))` shows.
     """
-    axes = [new_axes(None, HALF, 3.4) for _ in range(2)]
+    axes = [new_axes(None, WIDE, 3.2) for _ in range(2)]
     _draw_accuracy(axes[0], curves, 'seconds', 'virtual seconds')
     _draw_accuracy(axes[1], curves, 'gradients', 'gradients used')
     for ax in axes:
         ax.set(ylim=(0, 1), ylabel='test accuracy')
-        legend_below(ax, columns=2)
+        legend_below(ax)
     return axes
 
 
@@ -210,11 +211,13 @@ def _draw_accuracy(ax, curves, what, xlabel):
                           for run in runs]) for one in (what, 'accuracy'))
         look = {'color': colors[name],
                 'linestyle': '--' if 'divided' in name else '-'}
-        ax.plot(x.T, y.T, **look, linewidth=0.8, alpha=0.5)
-        ax.plot(x.mean(axis=0), y.mean(axis=0), **look, label=name,
+        x = x.mean(axis=0)
+        ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=colors[name],
+                        alpha=0.15, linewidth=0)
+        ax.plot(x, y.mean(axis=0), **look, label=name,
                 marker=MARKS[k % len(MARKS)], markersize=5)
         ends.append(f'{name} ends at {y[:, -1].mean():.2f} after '
-                    f'{format_number(x[:, -1].mean())}')
+                    f'{format_number(x[-1])}')
     ax.margins(x=0.02)
     ax.set_xlim(left=0)
     ax.set_xlabel(xlabel)

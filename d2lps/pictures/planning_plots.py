@@ -49,7 +49,7 @@ def plot_division(division: Division, gpu: Gpu) -> 'Axes':
         x, y = rank % gpu.domain, rank // gpu.domain
         ax.barh(y, 0.92, 0.86, x - 0.46, color=color)
         ax.text(x, y, f'{chr(65 + copy)}{part}', ha='center', va='center',
-                color=ink_on(color), fontsize=8)
+                color=ink_on(color))
     ax.set(xlim=(-0.5, gpu.domain - 0.5), ylim=(domains - 0.5, -0.5),
            xticks=[], yticks=range(domains),
            yticklabels=[f'machine {k}' for k in range(domains)])

@@ -22,6 +22,7 @@ from d2lps.pictures.drawing import (
     width_of,
     wrapped,
 )
+from d2lps.pictures.sketch import in_words
 from d2lps.pictures.style import GREEN
 from d2lps.units import several
 
@@ -259,8 +260,5 @@ def _holdings_alt_text(schedule, held, number, title, names):
             for name, row, done in zip(names, held, full)]
     round_ = ''
     if number:
-        sends = schedule.rounds[number - 1]
-        adds = int(sends.reduce.sum())
-        round_ = (f' In this round {several(len(sends.src), "message")}: '
-                  f'{adds} added, {len(sends.src) - adds} replacing.')
+        round_ = f' In this round: {in_words(schedule.rounds[number - 1])}.'
     return f'{title or schedule.name}. {"; ".join(parts)}.{round_}'

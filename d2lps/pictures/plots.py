@@ -27,7 +27,7 @@ from d2lps.pictures.drawing import (
     width_of,
     wrapped,
 )
-from d2lps.pictures.positions import positions
+from d2lps.pictures.animation.layout import standing
 from d2lps.pictures.rows import LETTERS, draw_bars, row_axes
 from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
 
@@ -66,7 +66,7 @@ def plot_topology(topology: Topology,
                   load: dict[tuple[Node, Node], float] | None = None,
                   scale: bool = True, device: str = '',
                   title: str | None = None, width: float = 352) -> Drawing:
-    """Nodes on a circle, switches between what they join.
+    """Machines side by side, or nodes on a circle around their switches.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
     dict from (src, dst) to the share of its capacity that it carried, from 0
@@ -80,40 +80,52 @@ def plot_topology(topology: Topology,
         link.bandwidth for link in topology.links)
     title = topology.name if title is None else title
     lines = wrapped(title, TITLE, width - 8, True) if title else []
-    top, places = 8 + 17 * len(lines), positions(topology)
+    top, layout = 8 + 17 * len(lines), standing(topology)
     names = {node: f'{device}{node}' if isinstance(node, int) else str(node)
-             for node in places}
-    half = max(width_of(words, WORDS) for words in names.values()) / 2 + 6
-    side, scaled = 0.36 * width, load is not None and scale
-    drawing = Drawing(width, top + 2 * side + 36 + 26 * scaled,
+             for node in layout.at}
+    half = 2 if layout.frames else 8 + max(
+        width_of(words, WORDS) for words in names.values()) / 2
+    high, scaled = 0.72 * width, load is not None and scale
+    drawing = Drawing(width, top + high + 36 + 26 * scaled,
                       _topology_alt_text(topology, load, title, names))
     if title:
         drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
                      'start', bold=True)
-    at = {node: (width / 2 + x * (width / 2 - half - 2),
-                 top + 16 + side * (1 - y))
-          for node, (x, y) in places.items()}
+    along, down = (long / (extent or 1) for long, extent in (
+        (width - 2 * half, layout.width), (high, layout.height)))
+
+    def place(x, y):
+        return (width / 2 + along * (x - layout.left - layout.width / 2),
+                top + 16 + down * (y - layout.top))
+
+    for x, y, wide, tall, name in layout.frames:
+        left, low = place(x, y)
+        drawing.box(left, low, along * wide, down * tall, dashed=True)
+        drawing.text(left + 6, low + 11, name, WORDS, 'start')
     heads = []
-    for link in links:
-        ink = '#999999' if load is None else load_color(
-            load.get(link[:2], 0))
-        (x1, y1), (x2, y2) = at[link.src], at[link.dst]
+    busy = {link: (load or {}).get(link[:2], 0) for link in links}
+    for link in sorted(links, key=lambda link: busy[link]):  # busy ones on top
+        ink = '#999999' if load is None else load_color(busy[link])
+        (x1, y1), (x2, y2) = (place(*end) for end in layout.ends(link))
         long = hypot(x2 - x1, y2 - y1) or 1
         dx, dy = (x2 - x1) / long, (y2 - y1) / long
         away = 4.5  # beside the link the other way
         x1, y1, x2, y2 = (x1 - away * dy, y1 + away * dx,
                           x2 - away * dy, y2 + away * dx)
         wide = 1.5 + 3 * link.bandwidth / fastest
-        drawing.add(f'<path class="link" d="M{x1:.1f} {y1:.1f}L{x2:.1f} '
-                    f'{y2:.1f}" stroke="{ink}" stroke-width="{wide:.3g}"/>')
-        x, y = 0.4 * x1 + 0.6 * x2, 0.4 * y1 + 0.6 * y2
+        path = f'd="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"'
+        drawing.add(f'<path {path} stroke="white" stroke-width="{wide + 3:g}"'
+                    f'/><path class="link" {path} stroke="{ink}" '
+                    f'stroke-width="{wide:.3g}"/>')
+        x, y = 0.35 * x1 + 0.65 * x2, 0.35 * y1 + 0.65 * y2
         heads.append(
             f'<path class="head" d="M{x + 9 * dx:.1f} {y + 9 * dy:.1f}'
             f'L{x - 6 * dy:.1f} {y + 6 * dx:.1f}L{x + 6 * dy:.1f} '
-            f'{y - 6 * dx:.1f}z" fill="{ink}"/>')
+            f'{y - 6 * dx:.1f}z" fill="{ink}" stroke="white"/>')
     drawing.add(''.join(heads))
-    for node, (x, y) in at.items():
-        wide = width_of(names[node], WORDS) + 10
+    for node, middle in layout.at.items():
+        (x, y), wide = place(*middle), width_of(names[node], WORDS)
+        wide = along * layout.room(node, (wide + 10) / along)
         drawing.box(x - wide / 2, y - 11, wide, 22, names[node],
                     '#e4e4e4' if node in topology.switches else 'white',
                     WORDS)
@@ -164,11 +176,13 @@ def plot_comparison(timings: Sequence[Timing], title: str = '',
                    ) -> 'Axes':
     """A bar per `Timing`, in the order given; the best ones are marked.
 
-    target: a dashed line, in seconds. title: words above. ax: the `Axes` to
-    draw in; without it, those of a new figure.
+    target: a dashed line, in seconds; what misses it is not marked.
+    title: words above. ax: the `Axes` to draw in; without it, those of a new
+    figure.
     """
     best = min(map(shown_ms, timings))
-    good = [shown_ms(timing) == best for timing in timings]
+    reached = not target or best <= float(f'{1e3 * target:.3g}')
+    good = [reached and shown_ms(timing) == best for timing in timings]
     labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
               for timing, is_good in zip(timings, good)]
     names = [timing.schedule.name for timing in timings]
@@ -204,7 +218,8 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     A bar is as high as the send is fast: one that has the link for itself
     fills the row, and two that share it are half as high each, one upon the
     other. So the filled part of a row is the link's entry in
-    `Timing.busy()`. Latency is white: no byte flows then. With more than
+    `Timing.busy()`. Latency is white: no byte flows then. Links of one
+    direction stand together. With more than
     `most` links, only the busiest are shown. title: words above; without it,
     what is sent over what, and how long it takes. until: end of the time
     axis in seconds, to compare two pictures. ax: the `Axes` to draw in;
@@ -212,8 +227,14 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     """
     busy = timing.busy()
     busiest = sorted(busy, key=lambda link: busy[link])[-most:]
-    links = sorted(busiest, key=lambda link: [
-        (type(end).__name__, end) for end in link])
+    n = sum(isinstance(node, int) for node in timing.topology.nodes)
+
+    def direction(link):
+        """Of two links around a circle, the same if they go the same way."""
+        kinds = [type(end).__name__ for end in link]
+        return kinds, (link[1] - link[0]) % n if kinds == ['int'] * 2 else 0
+
+    links = sorted(busiest, key=lambda link: (direction(link), link))
     if title is None:
         title = (f'{timing.schedule.name} on {timing.topology.name}: '
                  f'{timing.seconds * 1e3:.3g} ms')

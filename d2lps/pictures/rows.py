@@ -155,7 +155,9 @@ def label_parts(ax: 'Axes') -> None:
     values = np.nan_to_num([bars.datavalues for bars in ax.containers])
     sums = values.sum(axis=0)
     ax.set_xlim(right=1.1 * sums.max())
-    pixels = 0.85 * _width(ax) / (1.1 * sums.max())  # of a unit of x
+    ax.figure.draw_without_rendering()  # makes room for names beside the axes
+    wide = 96 / ax.figure.dpi * ax.get_window_extent().width
+    pixels = wide / (1.1 * sums.max())  # of a unit of x
     for bars, parts in zip(ax.containers, values):
         words = [*map(format_number, parts)]
         ax.bar_label(bars, [

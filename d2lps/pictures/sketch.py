@@ -4,15 +4,18 @@ from math import hypot
 from typing import TYPE_CHECKING
 
 from d2lps.pictures.drawing import Drawing, color, width_of
+from d2lps.units import several
 
 if TYPE_CHECKING:
     from d2lps.collectives import Schedule
+    from d2lps.collectives.schedule import Round
 
 MOST, HIGHEST = 720, 900  # pixels: as wide as a page
 GAP, EDGE = 12, 16  # pixels: between rounds, and inside one
 NEAR, FAR = 10, 42  # between two arrows
 DIGIT = 8  # how wide one is
 GROUND = '#f3f3f3'
+NAMED = 6  # messages of a round whose ends stand in the alternative text
 
 
 def draw(schedule: 'Schedule') -> Drawing | None:
@@ -38,7 +41,8 @@ def draw(schedule: 'Schedule') -> Drawing | None:
         return None
     width = max(8 + width_of(schedule.name, 13), left + 250,
                 *(left + x + wide[k] for row in rows for k, x in row))
-    drawing = Drawing(width + 2, 54 + high * len(rows), repr(schedule))
+    drawing = Drawing(width + 2, 54 + high * len(rows),
+                      _alt_text(schedule))
     drawing.text(8, 13, schedule.name, 13, 'start', bold=True)
     for number, row in enumerate(rows):
         y = [28 + high * number + top + lane * (k + 0.5)
@@ -56,6 +60,26 @@ def draw(schedule: 'Schedule') -> Drawing | None:
             _round(drawing, field, y, rounds[k], pitch, numbered)
     _legend(drawing, left, drawing.height - 14)
     return drawing
+
+
+def in_words(sends: 'Round') -> str:
+    """How many messages of a round are added, and how many replace."""
+    added = int(sends.reduce.sum())
+    counts = {'added': added, 'replacing': len(sends) - added}
+    return ', '.join(f'{several(count, "message")} {what}'
+                     for what, count in counts.items() if count)
+
+
+def _alt_text(schedule):
+    chunks = len(schedule.weights)
+    words = (f'{schedule.name}: a line for each of '
+             f'{several(len(schedule.nodes), "node")}, an arrow for each '
+             'message' + f', {chunks} chunks' * (chunks > 1) + '.')
+    for number, sends in enumerate(schedule.rounds, 1):
+        pairs = ', '.join(f'{send.src} to {send.dst}' for send in sends[:])
+        words += f' Round {number}: {in_words(sends)}' + (
+            f': {pairs}.' if len(sends) <= NAMED else '.')
+    return words
 
 
 def _arrows(sends):

@@ -12,10 +12,12 @@ from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.collectives import strategies as sch
 from d2lps.pictures.animation.__main__ import readme_pictures
+from d2lps.pictures.animation import layout
 from d2lps.pictures.animation.layout import choose
 from d2lps.pictures.animation.playtime import Looping
 from d2lps.pictures.animation.race import LINKS, PLANS, racers
 from d2lps.pictures.animation.story import Message, Story, lanes
+from d2lps.pictures.drawing import width_of
 from d2lps.pictures.ideas import drawings as ideas
 from d2lps.pictures.ideas import for_readme
 from d2lps.units import with_unit
@@ -47,6 +49,7 @@ USES = {  # timings, and how they are laid out
                      {}),
     'pipelined': ([timed(sch.pipelined(sch.tree(4), 3), SWITCH4,
                          barrier=False)], {}),
+    'two rings': ([timed(sch.two_rings(), topology.nvlink_p3())], {}),
     'one device': ([timed(sch.ring(1), topology.pcie_switch(1))], {})}
 each_use = pytest.mark.parametrize('use', USES)
 
@@ -96,6 +99,17 @@ def test_the_clock_says_who_is_done_and_nothing_moves_for_ever(made, use):
         assert f'done: {done}<' in svg
     assert not re.search('infinite|<script|http(?!://www.w3)', svg)
     assert 'prefers-reduced-motion:reduce){*{animation:none' in svg
+
+
+@each_use
+def test_the_legend_fits_and_says_what_rows_and_columns_are(made, use):
+    *_, signs = made[use].svg().split('<g class="signs">')
+    lines = re.findall(r'<text x="([^"]*)"[^>]*start"[^>]*>([^<]*)', signs)
+    for x, line in lines:
+        assert float(x) + width_of(line, 13) < made[use].width, line
+    one_chunk = use in ('tree', 'one device')
+    assert ('columns: chunks' in signs) != one_chunk and 'rows: what' in signs
+    assert ('wider' in signs) == (use == 'two rings')
 
 
 def ticks_of_nodes(svg):
@@ -165,6 +179,11 @@ def test_layouts_are_the_machines_own():
     assert len({round(np.hypot(*xy)) for xy in ring.values()}) == 1
     down = at(SWITCH8, sch.tree(8), layout='tree')
     assert down[0][1] < down[1][1] == down[2][1] < down[6][1] < down[7][1]
+    standing = layout.standing(topology.cluster(2, 2))
+    assert [name for *_, name in standing.frames] == ['machine 0', 'machine 1']
+    for link in topology.cluster(2, 2).links:  # no cable crosses another
+        (x1, _), (x2, _) = standing.ends(link)
+        assert x1 == x2
     with pytest.raises(ValueError, match='make no tree'):
         at(SWITCH4, sch.sharded(4), layout='tree')
 

@@ -99,6 +99,7 @@ PICTURES = [picture for picture, _ in (
     made_by('plot_step', STEP, 'a step', best=3.5),
     made_by('plot_timeline', timeline(), 'Ours'),
     made_by('plot_timing', RING),
+    made_by('plot_topology', topology.cluster(2, 3), device='GPU '),
     made_by('plot_topology', SWITCH, RING.busy()))]
 
 
@@ -154,12 +155,25 @@ def test_a_wrong_argument_is_named(name, arguments, words):
         getattr(pictures, name)(**arguments)
 
 
+def test_an_arrow_is_seen_on_the_busiest_links():
+    svg = pictures.plot_topology(SWITCH, RING.busy()).svg()
+    heads = re.findall('<path class="head"[^>]*>', svg)
+    assert len(heads) == len(SWITCH.links)
+    assert all('stroke="white"' in head for head in heads)
+
+
 # Schedules show themselves.
 def test_a_schedule_is_a_drawing_unless_it_is_too_large(texts):
     assert texts(sketch.draw(strategies.sharded(4))) == [
         'sharded(4)', *'0123', 'chunk', 'round 1', *'0123', 'round 2',
         *'0123', 'is added', 'replaces']
-    assert 'alt="' in sketch.html(strategies.gather_broadcast(4, '<cpu>'))
+    few, one = strategies.gather_broadcast(2, '<cpu>'), strategies.ring(1)
+    assert sketch.draw(few).alt == (
+        "gather_broadcast(2, '<cpu>'): a line for each of 3 nodes, an arrow "
+        'for each message. Round 1: 2 messages added: 0 to <cpu>, 1 to <cpu>. '
+        'Round 2: 2 messages replacing: <cpu> to 0, <cpu> to 1.')
+    assert repr(one) == '<ring(1): 1 device, 1 chunk, 0 rounds, 0 sends>'
+    assert 'alt="gather' in sketch.html(few)
     assert sketch.draw(strategies.ring(64)) is None
 
 

@@ -118,6 +118,12 @@ def test_a_row_of_a_link_is_filled_as_far_as_it_was_busy():
         assert ax.get_xlim() == (0, pytest.approx(until))
         assert {pair: area / until for pair, area in filled.items()} == (
             pytest.approx(timing.busy(), abs=1e-4))
+    around = simulate.time(strategies.ring(4), topology.Topology([
+        link for k in range(4) for link in topology.both_ways(
+            k, (k + 1) % 4, 18e9)]), 160e6)
+    assert [one.get_text() for one in plot_timing(around).get_yticklabels()
+            ] == ['0 to 1', '1 to 2', '2 to 3', '3 to 0', '0 to 3', '1 to 0',
+                  '2 to 1', '3 to 2']  # one direction, and then the other
     few = plot_timing(timing, most=3, title='Few')
     assert len(few.get_yticks()) == 3
     assert few.get_title('left') == 'Few, the busiest 3 links'
@@ -135,6 +141,7 @@ def test_the_best_are_marked_and_no_number_is_on_the_dashed_line():
     assert figures.alt_text(ax.figure) == (
         'Plans, time in ms. ring(4): 15 best; tree(4): 60; '
         'sharded(4): 15 best.')
+    assert words(plot_comparison(TIMINGS, target=0.014)) == ['15', '60', '15']
 
 
 def test_panels_of_messages_share_their_axes():

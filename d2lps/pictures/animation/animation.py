@@ -166,9 +166,17 @@ class Animation(Drawing):
         columns = max(1, min(len(clocks), int(WIDEST / wide)))
         top = 36 if self.title else 4
         n = max(panel.plan.num_devices for panel in self.panels)
-        brought = f'what each {panel.device} brought; columns are chunks'
+        chunks = [one.plan.weights.tolist() for one in self.panels]
+        brought = f'rows: what each {panel.device} brought' + (
+            '; columns: chunks' * (max(map(len, chunks)) > 1) +
+            ', the wider the larger' * any(len({*one}) > 1 for one in chunks))
         after = 12 + (24 * n + 8) * (n <= 4)  # else it is a line of its own
+        what = ('who sends to whom, over cables' if panel.direct
+                else 'a cable')
+        speeds = [f'{what} of {with_unit(bandwidth, RATES)} each way'
+                  for bandwidth in panel.rates]
         least = max(24 * n, after + width_of(brought, 13),
+                    *(54 + width_of(words, 13) for words in speeds),
                     12 + width_of(self.title, 17, True)) + 12
         # The clock is beside the title, or a single panel's name.
         beside = (width_of(self.title, 17, True) if len(self.panels) > 1
@@ -211,14 +219,11 @@ class Animation(Drawing):
                         stroke='white')
         low += 20 * (n > 4)
         drawing.text(after, low, brought, 13, 'start')
-        for bandwidth in panel.rates:
+        for bandwidth, words in zip(panel.rates, speeds):
             low += 20
             drawing.line((12, low), (46, low), **(
                 SEND_LINE if panel.direct else panel.wire(bandwidth)))
-            what = ('who sends to whom, over cables' if panel.direct
-                    else 'a cable')
-            rate = with_unit(bandwidth, RATES)
-            drawing.text(54, low, f'{what} of {rate} each way', 13, 'start')
+            drawing.text(54, low, words, 13, 'start')
         for line in legend:
             low += 20
             drawing.text(12, low, line, 13, 'start')

@@ -1,6 +1,6 @@
 """Where devices, switches and cables are drawn, in pixels."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ Frame: TypeAlias = tuple[float, float, float, float, str]
 Bars: TypeAlias = Mapping[Node, tuple[float, float, float]]
 Ports: TypeAlias = Mapping[tuple[Node, Node], Point]
 GAP, CABLE, BAR, SMALL = 10, 76, 44, 30  # between boxes; heights
+ROOM = 20  # of a box, where nothing travels
 
 
 class Layout:
@@ -48,10 +49,26 @@ class Layout:
         self.width = (x + wide).max() - self.left
         self.height = (y + high).max() - self.top
 
+    def ends(self, link: Sequence[Any]) -> list[Sequence[float]]:
+        """Where a cable begins and ends: in a box's middle, or in a bar."""
+        src, dst = link[:2]
+        return [self.ports.get((src, dst), self.at[src]),
+                self.ports.get((dst, src), self.at[dst])]
+
+    def room(self, node: Node, wide: float) -> float:
+        """How wide a box is: a bar's length, or `wide`, if there is room.
+
+        Devices in a row must not touch each other.
+        """
+        if node in self.bars:
+            left, right, _ = self.bars[node]
+            return right - left
+        in_row = self.bars and isinstance(node, int)
+        return min(wide, ROOM + GAP) if in_row else wide
+
     def path(self, src: Node, dst: Node, count: int = 6) -> np.ndarray:
         """Points from edge to edge, an array: 2, or `count` for an arc."""
-        ends = np.array([self.ports.get((src, dst), self.at[src]),
-                         self.ports.get((dst, src), self.at[dst])], float)
+        ends = np.array(self.ends((src, dst)), float)
         points = ends[0] + np.linspace(0, 1, 101)[:, None] * (
             ends[1] - ends[0])
         if (src, dst) in self.arcs:
@@ -85,7 +102,7 @@ def choose(topology: Topology, plan: Schedule, box: Size,
     if layout is not None:
         return Layout(_tree(plan, box) if layout == 'tree' else {
             'circle': _circle, 'cube': _cube}[layout](plan.nodes, box), size)
-    rows = _rows(topology, size, box)
+    rows = _rows(topology, size, box, CABLE, BAR)
     if rows:
         return Layout(rows[0], size, *rows[1:])
     if topology.switches:
@@ -100,6 +117,22 @@ def choose(topology: Topology, plan: Schedule, box: Size,
                      else next(n for n in topology.nodes if n not in order))
     return Layout(_circle(order, box), size, radii=_radii(len(order), box),
                   arcs=[*zip(order, order[1:] + order[:1])])
+
+
+def standing(topology: Topology) -> Layout:
+    """The `Layout` of a topology in which nothing travels.
+
+    Machines that are joined by a switch are those of the animation. Else
+    nodes stand on a circle, switches between what they join.
+    """
+    def size(node):
+        return ROOM, ROOM
+
+    rows = _rows(topology, size, (ROOM, ROOM), 40, ROOM)
+    if rows and rows[3]:
+        return Layout(rows[0], size, *rows[1:])
+    return Layout({node: (100 * x, -100 * y) for node, (x, y)
+                   in spread_out(topology).items()}, lambda node: (0, 0))
 
 
 def _radii(n, box):
@@ -138,10 +171,11 @@ def _tree(plan, box):
             for node, (x, depth) in at.items()}
 
 
-def _rows(topology, size, box):
+def _rows(topology, size, box, cable, bar):
     """Machines side by side, each with its devices below its switch.
 
-    None where the topology is no such tree of switches.
+    cable, bar: how long cables are, and how high switches. None where the
+    topology is no such tree of switches.
     """
     near = {}
     for src, dst, *_ in topology.links:
@@ -157,12 +191,12 @@ def _rows(topology, size, box):
     if not (inner and one_tree and alone and below_top):
         return None
     at, bars, ports, frames, left = {}, {}, {}, [], 0
-    step, bar = box[0] + GAP, -box[1] / 2 - CABLE - BAR / 2
+    step, level = box[0] + GAP, -box[1] / 2 - cable - bar / 2
 
-    def row(nodes, left, width, y, switch, level):
+    def row(nodes, left, width, y, switch, port):
         for k, node in enumerate(nodes):
             x = left + (k + 0.5) * width / len(nodes)
-            ports[switch, node] = x, level
+            ports[switch, node] = x, port
             at.setdefault(node, (x, y))
 
     for m, switch in enumerate(inner):
@@ -171,14 +205,14 @@ def _rows(topology, size, box):
         above = [n for n in near[switch] if n not in below]
         high = max((size(n)[1] for n in above), default=0)
         width = step * max(len(below), len(above))
-        bars[switch] = left, left + width, bar
-        at[switch] = left + width / 2, bar
-        middle = bar - BAR / 2 - CABLE - high / 2
-        upper = middle - high / 2 - CABLE - BAR / 2
+        bars[switch] = left, left + width, level
+        at[switch] = left + width / 2, level
+        middle = level - bar / 2 - cable - high / 2
+        upper = middle - high / 2 - cable - bar / 2
         for node in top:
             at[node] = 0, upper
-        row(below, left, width, 0, switch, bar)
-        row(above, left, width, middle, switch, bar)
+        row(below, left, width, 0, switch, level)
+        row(above, left, width, middle, switch, level)
         for node in top:
             ports[node, switch] = ports[switch, node][0], upper
             frames.append((left - 12, middle - high / 2 - 26, width + 24,
@@ -189,5 +223,5 @@ def _rows(topology, size, box):
     for node in top:
         bars[node], at[node] = (0, width, upper), (width / 2, upper)
         row([n for n in near[node] if n not in inner], 0, width,
-            upper - BAR / 2 - CABLE - box[1] / 2, node, upper)
+            upper - bar / 2 - cable - box[1] / 2, node, upper)
     return at, bars, ports, frames

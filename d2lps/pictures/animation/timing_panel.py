@@ -40,11 +40,11 @@ class Panel:
         self.topology, self.plan = timing.topology, timing.schedule
         self.name, self.device = name, device
         n, weights = self.plan.num_devices, self.plan.weights
-        self.row = 14 if n <= 4 else 8 if n <= 8 else 5
+        self.row = 14 if n <= 4 else 11 if n <= 8 else 5
         self.tall = n * self.row
-        inner = np.clip(8 * weights.sum() / weights.max(), 60, 140)
+        inner = np.clip(8 * weights.sum() / weights.max(), 60, 130)
         if weights.min() > 0.3 * weights.max():
-            inner = np.clip(8 * weights.sum() / weights.min(), 60, 140)
+            inner = np.clip(8 * weights.sum() / weights.min(), 60, 130)
         self.wide = inner * weights / weights.sum()
         self.begin = self.wide.cumsum() - self.wide - inner / 2
         self.box = inner + 8, self.tall + TITLE + TICKS + 2
@@ -246,7 +246,7 @@ class Panel:
         out = ''
         if high >= 8 and width >= 8:
             out += self.drawing.hatch(0, y, width, high, device)
-        if high >= TEXT - 1 and width >= 10:
+        if high >= TEXT - 1 and width >= TEXT:
             out += (f'<text x="{width / 2:.3g}" y="{y + high / 2 + 4.5:.4g}" '
                     f'class="n">{device}</text>')
         return self._define(

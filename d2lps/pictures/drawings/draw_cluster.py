@@ -57,8 +57,8 @@ def draw_cluster(num_workers: int = 2, num_servers: int = 2,
     workers, servers = workers[:m], servers[:n]
     for left, top, width, high in _machines(workers, servers, machines):
         drawing.box(left, top, width, high, dashed=True)
-    for xs, near, far, box in ((workers, 18, 8, 138),
-                               (servers, 324, 342, 212)):
+    for xs, near, far, box in ((workers, 26, 8, 138),
+                               (servers, 314, 342, 212)):
         drawing.line((xs[0], near), (xs[0], far), (600, far), (600, box),
                      width=1)
         for x in xs[1:]:

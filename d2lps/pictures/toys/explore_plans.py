@@ -7,15 +7,8 @@ from d2lps.pictures.controls import choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.menus import PLANS, STEPPED
 from d2lps.pictures.player import plot_holdings
-from d2lps.units import several
+from d2lps.pictures.sketch import in_words
 from d2lps.pictures.widgets import live_picture
-
-
-def _sentence(sends):
-    """What the messages of a round do."""
-    counts = {'added': sends.reduce.sum(), 'replacing': (~sends.reduce).sum()}
-    return ', '.join(f'{several(count, "message")} {what}'
-                     for what, count in counts.items() if count)
 
 
 @cache
@@ -30,9 +23,9 @@ def _last_round(plan, num_devices, **others):
 
 
 @cache
-def _height(plans):
-    """Of the highest picture of these plans: no other is higher."""
-    made = [_plan(name, n) for name in plans for n in STEPPED]
+def _height(plans, num_devices):
+    """Of the highest picture of these plans with so many devices."""
+    made = [_plan(name, num_devices) for name in plans]
     most = max([one for one in made if not isinstance(one, str)],
                key=lambda one: len(one.nodes))
     return plot_holdings(most, signs=True, width=720).height
@@ -42,7 +35,8 @@ def draw_plan(plan: str, num_devices: int, number: int, sums: bool,
               plans: tuple[str, ...] = tuple(PLANS)) -> Drawing:
     """The picture of the toy: `plan` after round `number`, or the last.
 
-    plans: those of the menu, for which pictures have one height.
+    plans: those of the menu. While one steps through them, what is below the
+    picture stays where it is.
     """
     words, schedule = PLANS[plan][0], _plan(plan, num_devices)
     if isinstance(schedule, str):
@@ -54,9 +48,9 @@ def draw_plan(plan: str, num_devices: int, number: int, sums: bool,
         drawing = plot_holdings(
             schedule, number, f'{words}, {num_devices} devices: ' + (
                 f'after round {number} of {last}, '
-                f'{_sentence(schedule.rounds[number - 1])}' if number else
+                f'{in_words(schedule.rounds[number - 1])}' if number else
                 f'before round 1 of {last}'), sums, 720, True)
-    drawing.height = _height(plans)
+    drawing.height = _height(plans, num_devices)
     return drawing
 
 

@@ -34,7 +34,7 @@ class _Play:
         self.begin(num_workers, consistency)
 
     def begin(self, num_workers: int, consistency: Consistency) -> None:
-        """With a server that has the value 0."""
+        """A server with the value 0; worker 0 pushes, and then pulls."""
         [self.server] = KVStore(num_workers, consistency=consistency).servers
         self.at_once = consistency not in ('sync', 0)
         self.server.updater = _add
@@ -42,12 +42,13 @@ class _Play:
         self.shard = self.server.shards[KEY]
         self.pulled: list[str | None] = [None] * num_workers
         self.waiting: dict[int, list[int]] = {}
-        self.words = ['Nobody has pushed yet.']
-        self.arrows: list[tuple[int, str, object]] = []
+        for what in 'push', 'pull':
+            self.do(what, 0)
 
     def do(self, what: str, rank: int) -> None:
         """'push' or 'pull' of a worker, and the pulls that it lets go on."""
-        self.words, self.arrows = [], []
+        self.words: list[str] = []
+        self.arrows: list[tuple[int, str, object]] = []
         if rank in self.waiting:
             self.words = [f'Worker {rank} waits in its pull: it cannot {what}.'
                           f' Let {_names(self.waiting[rank])} push.']
@@ -141,8 +142,6 @@ def explore_store(num_workers: int = 2, consistency: Consistency = 'sync'
     worker 0 has pushed, and waits in its pull.
     """
     play = _Play(num_workers, consistency)
-    for what in 'push', 'pull':
-        play.do(what, 0)
     ways = {'sync: a round waits for all': 'sync',
             'async: nobody waits': 'async', 'at most 1 round ahead': 1}
     if consistency not in ways.values():

@@ -19,8 +19,8 @@ from sphinx.errors import ExtensionError
 
 from d2lps import pictures
 from d2lps.collectives import Schedule
+from d2lps.pictures.animation.layout import standing
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
-from d2lps.pictures.positions import positions
 from d2lps.pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
 from folding import is_cell, raw
 from frames import Toy, code, named
@@ -177,18 +177,34 @@ def plain_schedule(plan):
 def plain_topology(make, n):
     """Places, and links between them with what is known of their speed.
 
-    A bandwidth of 0 is that of the controls; all latencies are theirs.
+    Places are (x, y) from -1 to 1. `wide` has the least and the largest width
+    of each box. A bandwidth of 0 is that of the controls; all latencies are
+    theirs.
     """
     chosen = 1e9
     joined = make(n, chosen, 1.0)
     vertices = [*joined.nodes, *joined.switches]
     place = {vertex: k for k, vertex in enumerate(vertices)}
-    at = positions(joined)
+    layout = standing(joined)
+    scale = [2 / (long or 1) for long in (layout.width, layout.height)]
+
+    def point(x, y):
+        return [round(float(scale[0] * (x - layout.left) - 1), 4),
+                round(float(1 - scale[1] * (y - layout.top)), 4)]
+
+    def size(*extents):
+        return [round(float(k * long), 4) for k, long in zip(scale, extents)]
+
     assert {link.latency for link in joined.links} == {1.0}
     return {
         'vertices': vertices, 'nodes': len(joined.nodes),
-        'at': [[round(float(x), 4) for x in at[vertex]]
-               for vertex in vertices],
+        'at': [point(*layout.at[vertex]) for vertex in vertices],
+        'wide': [[size(layout.room(vertex, wide))[0]
+                  for wide in (0, layout.width)] for vertex in vertices],
+        'frames': [[point(x, y), size(wide, high), name]
+                   for x, y, wide, high, name in layout.frames],
+        'ends': [[point(*end) for end in layout.ends(link[:2])]
+                 for link in joined.links],
         'links': [[place[link.src], place[link.dst]]
                   for link in joined.links],
         'bandwidth': [0 if link.bandwidth == chosen else link.bandwidth

@@ -77,8 +77,8 @@
       svg('polygon', {points: head.join(' '), fill: color})];
   }
 
-  function label(words, [x, y], isSwitch) {
-    const wide = 10 + 7 * words.length;
+  function label(words, [x, y], [least, most], isSwitch) {
+    const wide = Math.max(least, Math.min(10 + 7 * words.length, most));
     return [
       svg('rect', {x: x - wide / 2, y: y - 10, width: wide, height: 20, rx: 5,
                    fill: isSwitch ? '#e5e5e5' : '#ffffff', stroke: '#333333'}),
@@ -89,21 +89,31 @@
   // Nodes and switches; links are as wide as fast, and dark where busy.
   function network(topology, timing, bandwidth, width) {
     const size = Math.min(width, 380);
-    const at = topology.at.map(([x, y]) => [
-      width / 2 + x * 0.42 * size, size / 2 - y * 0.42 * size]);
+    const unit = 0.42 * size;
+    const point = ([x, y]) => [width / 2 + x * unit, size / 2 - y * unit];
     const speeds = topology.bandwidth.map(own => own || bandwidth);
     const fastest = Math.max(...speeds);
-    const links = topology.links.map(([src, dst], k) => link(
-      at[src], at[dst], size, 1.3 + 3.2 * speeds[k] / fastest,
+    const links = topology.links.map((_, k) => link(
+      ...topology.ends[k].map(point), size, 1.3 + 3.2 * speeds[k] / fastest,
       loadColor(timing.busy[k])));
     const names = topology.vertices.map((vertex, k) => label(
-      String(vertex), at[k], k >= topology.nodes));
+      String(vertex), point(topology.at[k]),
+      topology.wide[k].map(wide => wide * unit), k >= topology.nodes));
+    const frames = topology.frames.map(([corner, [wide, high], name]) => {
+      const [x, y] = point(corner);
+      return [
+        svg('rect', {x, y, width: wide * unit, height: high * unit, rx: 3,
+                     fill: '#f4f4f4', stroke: '#555555',
+                     'stroke-dasharray': '5 4'}),
+        svgText(x + 6, y + 11, name, {fill: INK, 'font-size': 12})];
+    });
     return drawing(
       width, size, `Links, busy ones dark: ${timing.schedule.name}`,
       topology.links.map(([src, dst], k) => `${topology.vertices[src]} to ${
         topology.vertices[dst]}: ${
         Math.round(100 * timing.busy[k])} % of what it can carry`
-        ).join('. ') + '.', ...links.flat(), ...names.flat());
+        ).join('. ') + '.', ...frames.flat(), ...links.flat(),
+      ...names.flat());
   }
 
   // What pictures.explore_synchronisation is in a notebook.
