@@ -53,17 +53,20 @@ def plot_timeline(timeline: Timeline, title: str | None = None,
     ax = row_axes(
         timeline.devices, (until or timeline.seconds or 1) * 1e3, ax=ax,
         title=words, xlabel='time / ms')
+    # Without a backward pass nothing is trained: 'forward' would mislead.
+    names = {} if 'backward' in bars else {'forward': 'operation'}
     for phase, color in PHASE_COLORS.items():
         if phase in bars:
-            draw_bars(ax, bars[phase], color, phase, PHASE_HATCHES[phase])
+            draw_bars(ax, bars[phase], color, names.get(phase, phase),
+                      PHASE_HATCHES[phase])
     ax.plot([], [], 's', markersize=8, markerfacecolor='none',
             markeredgecolor='gray', label='idle')
     legend_below(ax)
-    describe(ax, f'{words}. {_alt_text(timeline)}')
+    describe(ax, f'{words}. {_alt_text(timeline, names)}')
     return ax
 
 
-def _alt_text(timeline):
+def _alt_text(timeline, names):
     """How long each device was at what."""
     rows = []
     for device in timeline.devices:
@@ -73,7 +76,7 @@ def _alt_text(timeline):
                 took[event.phase] = took.get(event.phase, 0) + (
                     event.end - event.start)
         rows.append(f'{device}: ' + (', '.join(
-            f'{phase} {format_number(1e3 * took[phase])} ms'
+            f'{names.get(phase, phase)} {format_number(1e3 * took[phase])} ms'
             for phase in PHASES if phase in took) or 'idle'))
     return f'{"; ".join(rows)}.'
 

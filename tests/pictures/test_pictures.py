@@ -162,6 +162,18 @@ def test_an_arrow_is_seen_on_the_busiest_links():
     assert all('stroke="white"' in head for head in heads)
 
 
+def test_the_schedulers_lines_end_at_workers_and_servers():
+    svg = pictures.draw_cluster(2, 2).svg()
+    boxes = re.findall('<rect x="([^"]*)" y="([^"]*)" width="120" '
+                       'height="([^"]*)" rx', svg)
+    ends = [(float(x) + 60, float(y) + (float(high) if float(y) > 200 else 0))
+            for x, y, high in boxes]
+    begins = re.findall('d="M([^ ]*) ([^L]*)L[^"]*" fill="none" '
+                        'stroke="#555" stroke-width="1"', svg)
+    assert len(ends) == 4
+    assert sorted(ends) == sorted((float(x), float(y)) for x, y in begins)
+
+
 # Schedules show themselves.
 def test_a_schedule_is_a_drawing_unless_it_is_too_large(texts):
     assert texts(sketch.draw(strategies.sharded(4))) == [

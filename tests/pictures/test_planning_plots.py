@@ -22,6 +22,7 @@ def test_each_gpu_has_a_box_with_its_copy_and_part():
     ax = plot_division(Division(data=2, tensor=8, pipeline=4), H100)
     words = [text.get_text() for text in ax.texts]
     assert len(words) == 64 and words[:3] == ['A0', 'A1', 'A2']
+    assert {text.get_fontsize() for text in ax.texts} == {10}  # for phones
     assert words[-1] == 'B7' and len({*words}) == 16
     boxes = {box.get_facecolor() for box in ax.patches}
     assert len(ax.patches) == 64 and len(boxes) == 4

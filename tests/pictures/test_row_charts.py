@@ -58,6 +58,10 @@ def test_bars_of_a_timeline_are_in_the_rows_of_devices():
     assert ax.get_title('left') == (
         'Ours: 4 ms, more than one device at work 25% of the time')
     assert 'cpu(1): backward 3 ms.' in figures.alt_text(ax.figure)
+    del timeline.events[1]  # nothing is trained: what is left is a product
+    figure = plot_timeline(timeline).figure
+    assert figure.legends[0].get_texts()[0].get_text() == 'operation'
+    assert 'cpu(0): operation 2 ms' in figures.alt_text(figure)
 
 
 def test_a_long_title_is_broken_and_has_room():

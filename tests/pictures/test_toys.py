@@ -18,8 +18,9 @@ from d2lps.pictures.menus import PLANS, STEPPED
 from d2lps.pictures.parameter_servers import predicted_seconds, simulated
 from d2lps.pictures.toys import (explore_devices, explore_keys,
                                  explore_latency, explore_meter,
-                                 explore_pipeline, explore_rounding,
-                                 explore_splits, explore_store, explore_sums)
+                                 explore_pipeline, explore_plans,
+                                 explore_rounding, explore_splits,
+                                 explore_store, explore_sums)
 from d2lps.recovery import position
 from d2lps.training import data_parallel, partition
 
@@ -189,6 +190,15 @@ def test_each_way_of_this_machine_sums():
                   for device in devices(3)]
         explore_devices._jobs(arrays, name)[name]()
         assert all(array.tolist() == [3] * 5 for array in arrays), name
+
+
+def test_below_a_plan_that_one_steps_through_there_is_no_room():
+    plans = 'gather_broadcast', 'sharded'
+    for n in STEPPED:
+        least = pictures.plot_holdings(PLANS['sharded'][1](n), signs=True,
+                                       width=720).height
+        assert {explore_plans.draw_plan(plan, n, number, False, plans).height
+                for plan in plans for number in range(3)} == {least}
 
 
 # The store, and its keys.
