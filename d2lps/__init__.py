@@ -24,7 +24,8 @@ used.
 """
 import sys
 
-from d2lps import missing, settings  # before MXNet is imported
+# First what to do at a Ctrl-C, then what MXNet reads when it is imported.
+from d2lps import interruption, missing, settings
 from d2lps.lazy_names import lazy
 from d2lps.usage import watch_cells
 

@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Any
 
 import d2lps
+from d2lps import interruption
 from d2lps.command_line import OneLine, meant, one_line
 from d2lps.missing import Missing
 
@@ -97,6 +98,8 @@ class GpuName(argparse.Action):
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; its options are the arguments of a function above."""
     argv = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None:
+        sys.exit('d2lps: standard output is closed, so nothing can be shown')
     parser = OneLine(prog='d2lps', epilog=EXAMPLES, description=(
         'Tools of the d2lps notebooks for the terminal.'))
     parser.add_argument('--version', action='version',
@@ -178,6 +181,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                      f'{meant(argv[0], known)}')
     arguments: dict[str, Any] = {}
     try:
+        interruption.raise_again()
         if argv[:1] == ['cluster']:  # takes a while to load
             from d2lps.cluster import command
             command.main(argv[1:])

@@ -184,3 +184,38 @@ def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
     assert process.returncode == 130
     assert b'Stopped in epoch' in out and b'test accuracy' in out
     assert b'Traceback' not in shown + err
+
+
+@pytest.mark.parametrize('program, code, lines', [
+    ("['d2lps', 'cluster']", -signal.SIGINT, 0), ("['mine.py']", 1, 1)])
+def test_ctrl_c_while_the_program_loads_shows_no_traceback(
+        python, program, code, lines):
+    done = python('-c', f"""if True:
+        import signal, sys
+        sys.argv = {program}
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        import d2lps
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            sys.exit('as usual')""")
+    assert done.returncode == code
+    assert done.stderr.splitlines() == ['as usual'][:lines]
+
+
+def test_ctrl_c_in_a_command_is_as_usual(terminal):
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        assert terminal('machine')[0] == 0
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_output_that_nobody_gets_is_an_error():
+    done = subprocess.run(
+        ['sh', '-c', '"$0" -m d2lps server /no/file >&-', sys.executable],
+        text=True, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr == (
+        'd2lps: standard output is closed, so nothing can be shown\n')
