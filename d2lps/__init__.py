@@ -24,8 +24,8 @@ used.
 """
 import sys
 
-# First what to do at a Ctrl-C, then what MXNet reads when it is imported.
-from d2lps import interruption, missing, settings
+from d2lps import interruption  # a Ctrl-C may come while the others load
+from d2lps import beside, missing, settings  # before MXNet is imported
 from d2lps.lazy_names import lazy
 from d2lps.usage import watch_cells
 
@@ -67,3 +67,4 @@ watch_cells()
 if 'IPython' in sys.modules:
     from d2lps import figures
     figures.register()
+    beside.register()

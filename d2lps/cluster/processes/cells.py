@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import cloudpickle
 
+from d2lps import beside
 from d2lps.annotations import Message
 from d2lps.cluster.peers.exchange import PeerError
 from d2lps.cluster.store.client import Channel
@@ -173,7 +174,11 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> str | None:
     Raises:
         RuntimeError: the script ended with an exit code other than 0; or it
             is one of the shell, and the cluster has no network of its own.
+        FileNotFoundError: there is no such script.
     """
+    line = beside.lacking(script)
+    if line:
+        raise FileNotFoundError(line)
     if script.endswith('.sh'):
         return run_shell(script, arguments)
     sys.argv = [script, *arguments]
