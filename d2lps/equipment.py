@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from d2lps.missing import NoMXNet
 from d2lps.processor import cores, kernels_in_use
+from d2lps.units import several
 
 
 class Machine(NamedTuple):
@@ -24,9 +25,11 @@ class Machine(NamedTuple):
         system = (f'({platform.system()} {platform.machine()}, '
                   f'Python {platform.python_version()})')
         if self.copy_bandwidth is None:
-            return (f'{self.cores} cores, {memory} {system}. MXNet, which '
-                    'counts GPUs and copies between devices, is not here')
-        return (f'{self.cores} cores, {self.gpus} GPUs, {memory}, '
+            return (f'{several(self.cores, "core")}, {memory} {system}. '
+                    'MXNet, which counts GPUs and copies between devices, is '
+                    'not here')
+        return (f'{several(self.cores, "core")}, '
+                f'{several(self.gpus or 0, "GPU")}, {memory}, '
                 f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
                 f'another, matrix kernels: {self.kernels or "unknown"} '
                 f'{system}')

@@ -23,6 +23,7 @@ from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
 from d2lps.cluster.processes.cells import FOR_CELLS, close_store, pack, unpack
 from d2lps.cluster.processes.restarts import Restarts
 from d2lps.missing import NoMXNet, check_fork
+from d2lps.units import several
 
 COUNT = partial(integer, most=256)  # processes of a kind
 BEGIN = 60.0  # seconds for a call to reach the workers
@@ -282,8 +283,8 @@ class Cluster:
         state = ('starting anew' if self._life.starting else
                  'ended after a failure' if self._supervisor.failure else
                  'closed' if self._life.closed else 'running')
-        return (f'Cluster(num_workers={self.num_workers}, '
-                f'num_servers={self.num_servers}; {state})')
+        return (f'Cluster({several(self.num_workers, "worker")}, '
+                f'{several(self.num_servers, "server")}; {state})')
 
 
 def _check_mxnet():

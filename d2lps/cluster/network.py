@@ -16,6 +16,7 @@ from d2lps.cluster.processes import namespaces
 from d2lps.cluster.processes.addresses import LocalPlaces, Place
 from d2lps.cluster.processes.namespaces import link_of
 from d2lps.collectives.topology import PAYLOAD
+from d2lps.units import RATES, SIZES, TIMES, with_unit
 
 SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
@@ -72,6 +73,16 @@ class Network:
         if self.queue is None:
             put('queue', int(self.bandwidth * QUEUE))
         put('queue', BYTES('queue', self.queue))
+
+    def __repr__(self) -> str:
+        words = [with_unit(self.bandwidth, RATES),
+                 f'delay {with_unit(self.delay, TIMES) if self.delay else 0}']
+        words += ['colocated'] * self.colocated
+        if self.bucket != Network.bucket:
+            words.append(f'bucket {with_unit(self.bucket, SIZES)}')
+        if self.queue not in (None, int(self.bandwidth * QUEUE)):
+            words.append(f'queue {with_unit(self.queue, SIZES)}')
+        return f'Network({", ".join(words)})'
 
     @property
     def rate(self) -> float:

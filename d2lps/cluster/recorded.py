@@ -26,6 +26,7 @@ from d2lps.cluster.network import Network, network_problem
 from d2lps.cluster.processes import cells
 from d2lps.cluster.processes.calls import View, register_magic, show
 from d2lps.missing import NO_TORCH, is_hidden
+from d2lps.units import several
 
 HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
 EXPOSED = ('Without it, PyTorch would listen on ports of this machine, which '
@@ -155,8 +156,8 @@ class Record:
         self.close()
 
     def __repr__(self) -> str:
-        return (f'{self._why}.\nWhat follows was recorded elsewhere: '
-                f'{self._from}')
+        return (f'{self._why}. What follows was recorded elsewhere: '
+                f'{several(self.num_workers, "worker")}, {self._from}')
 
 
 def number_of_cell() -> int | None:

@@ -10,6 +10,7 @@ from d2lps.annotations import Node
 from d2lps.checks import checked, number, positive, refuse, text
 from d2lps.collectives import limits
 from d2lps.collectives.routes import Router
+from d2lps.units import several
 
 if TYPE_CHECKING:
     import networkx
@@ -69,8 +70,9 @@ class Topology:
         self._router = Router(self)
 
     def __repr__(self) -> str:
-        return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
-                f'switches, {len(self.links)} links>')
+        return (f'<{self.name}: {several(len(self.nodes), "node")}, '
+                f'{several(len(self.switches), "switch", "switches")}, '
+                f'{several(len(self.links), "link")}>')
 
     def graph(self) -> networkx.DiGraph:
         """The topology as a `networkx.DiGraph`, to look at or change."""

@@ -16,6 +16,7 @@ from d2lps.collectives import limits
 from d2lps.collectives.flows import fair_rates, flow
 from d2lps.collectives.schedule import Round, Schedule, Send, any_schedule
 from d2lps.collectives.topology import Topology
+from d2lps.units import SHORT_TIMES, several, with_unit
 
 
 Pair: TypeAlias = tuple[Node, Node]  # the ends of a link, src and dst
@@ -83,7 +84,8 @@ class Timing:
 
     def __repr__(self) -> str:
         return (f'<{self.schedule.name} on {self.topology.name}: '
-                f'{self.seconds * 1e3:.4g} ms, {len(self.events)} sends>')
+                f'{with_unit(self.seconds, SHORT_TIMES)}, '
+                f'{several(len(self.events), "send")}>')
 
 
 class _TimedSends(Sequence[TimedSend]):
@@ -95,6 +97,9 @@ class _TimedSends(Sequence[TimedSend]):
 
     def __len__(self) -> int:
         return self.first[-1]
+
+    def __repr__(self) -> str:
+        return f'<{several(len(self), "timed send")}>'
 
     @overload
     def __getitem__(self, k: int) -> TimedSend: ...

@@ -14,6 +14,7 @@ from d2lps.checks import checked, integer
 from d2lps.engine import array, array_list, device, nbytes
 from d2lps.kvstore.store_arguments import how_far, store_key, up_to_1000
 from d2lps.training.array_checks import alike
+from d2lps.units import SIZES, several, with_unit
 
 # It takes a key, the sum of the workers' pushes, and the stored value.
 Updater: TypeAlias = Callable[[Key, Array, Array], None]
@@ -116,6 +117,18 @@ class Server:
         value = self.shards[key].value
         self.sent += nbytes(value)
         return value
+
+
+def _shown(self: Server) -> str:
+    return (f'{type(self).__name__}({self.device}: '
+            f'{several(self.num_workers, "worker")}, '
+            f'{several(len(self.shards), "key")}, '
+            f'received {with_unit(self.received, SIZES)}, '
+            f'sent {with_unit(self.sent, SIZES)})')
+
+
+# Not in the class, because chapter 8 builds this class line by line.
+Server.__repr__ = _shown  # type: ignore
 
 
 class BoundedServer(Server):

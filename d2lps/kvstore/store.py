@@ -19,6 +19,7 @@ from d2lps.kvstore.store_arguments import (Keys, Values, any_priority, by_key,
                                            how_consistent, store_key,
                                            time_limit, up_to_1000,
                                            updater_or_none)
+from d2lps.units import several
 
 np = mx.np
 
@@ -83,6 +84,12 @@ class KVStore:
         self._last = [('none since the start', time.monotonic())] * num_workers
         self._inits, self._ended = set(), []
         self._changed = Condition()  # held by one call at a time
+
+    def __repr__(self) -> str:
+        return (f'KVStore({self.type!r}: '
+                f'{several(self.num_workers, "worker")}, '
+                f'{several(len(self.servers), "server")}, '
+                f'{several(len(self._kinds), "key")})')
 
     @property
     def type(self) -> str:

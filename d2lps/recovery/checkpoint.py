@@ -78,6 +78,10 @@ class Checkpoint:
         for path in reversed(new):
             flush_folder(path.parent)
 
+    def __repr__(self) -> str:
+        steps = ', '.join(map(str, self._steps)) or 'none'
+        return f'Checkpoint({str(self.folder)!r}; steps: {steps})'
+
     def _path(self, step):
         return self.folder / f'step-{step:08d}.checkpoint'
 

@@ -13,6 +13,7 @@ from d2lps.engine import array, array_list, mx, nbytes
 from d2lps.kvstore.server import Server, Updater
 from d2lps.kvstore.store_arguments import store_key, updater_or_none
 from d2lps.recovery.hashing import chain, circle
+from d2lps.units import several
 
 server_number = partial(integer, least=0, most=1000)
 
@@ -54,6 +55,11 @@ class ReplicatedStore:
         for server in range(num_servers):
             self._add(server)
         self._places = circle(range(num_servers), num_points)
+
+    def __repr__(self) -> str:
+        return (f'ReplicatedStore({several(len(self.servers), "server")}, '
+                f'{several(self.replicas, "replica")} of each of '
+                f'{several(len(self._kinds), "key")})')
 
     def _add(self, server):
         self.servers[server] = Server(mx.cpu(server), self.num_workers)

@@ -14,6 +14,7 @@ from d2lps.checks import boolean, checked, folder, from_zero, integer, one_of
 from d2lps.engine import mx
 from d2lps.training.array_checks import (byte_images, class_numbers,
                                          one_label_each_image)
+from d2lps.units import several
 
 Examples: TypeAlias = tuple[onp.ndarray, onp.ndarray]  # images, labels
 
@@ -61,6 +62,12 @@ class Batches:
         self.images, self.labels = images, labels
         self.num_examples, self.batch_size = len(images), batch_size
         self.shuffle, self.seed, self.epoch = shuffle, seed, 0
+
+    def __repr__(self) -> str:
+        count = several(len(self), 'minibatch', 'minibatches')
+        return (f'Batches({count} of {self.batch_size}, '
+                f'{several(self.num_examples, "example")}'
+                f'{", shuffled" * self.shuffle})')
 
     def __len__(self) -> int:
         return -(-self.num_examples // self.batch_size)

@@ -19,6 +19,7 @@ from d2lps.training.data import DATA, load_data
 from d2lps.training.lenet_layers import init_params, lenet, lenet_params, loss
 from d2lps.training.progress import (LossWatch, accuracy_curve,
                                      interrupt_between_steps)
+from d2lps.units import several
 
 COPIES = list_of(lenet_params, 'a list with the parameters for each device')
 
@@ -142,9 +143,10 @@ class TrainResult:
 
     def __repr__(self) -> str:
         last = f'{self.accuracy[-1]:.3f}' if self.accuracy else 'none yet'
-        return (f'TrainResult(accuracy: {last} after {len(self.accuracy)} '
-                f'epochs, {self.images_per_second:,.0f} images per second '
-                f'on {self.devices})')
+        return (f'TrainResult(accuracy: {last} after '
+                f'{several(len(self.accuracy), "epoch")}, '
+                f'{self.images_per_second:,.0f} images per second on '
+                f'{self.devices})')
 
 
 @checked(num_devices=num_devices, batch_size=integer, lr=learning_rate,

@@ -3,6 +3,7 @@ import resource
 import time
 
 from d2lps.engine import npx
+from d2lps.units import SHORT_TIMES, with_unit
 
 
 class Stopwatch:
@@ -17,6 +18,13 @@ class Stopwatch:
         page_faults: how often the operating system had to hand out a page
             of memory.
     """
+
+    seconds: float | None = None
+    page_faults: int | None = None
+
+    def __repr__(self) -> str:
+        return ('Stopwatch(no time yet)' if self.seconds is None else
+                f'Stopwatch({with_unit(self.seconds, SHORT_TIMES)})')
 
     def __enter__(self) -> 'Stopwatch':
         npx.waitall()

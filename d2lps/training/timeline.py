@@ -21,6 +21,7 @@ from d2lps.processor import cores
 from d2lps.training.data import load_data
 from d2lps.training.data_parallel import get_params, train_batch
 from d2lps.training.lenet_layers import init_params
+from d2lps.units import TIMES, several, with_unit
 
 PHASES = ('forward', 'backward', 'copy', 'sum', 'update', 'other')
 # Operations that no phase of ours owns: bookkeeping, next to no time.
@@ -201,9 +202,10 @@ class Timeline:
         return total / self.seconds if self.seconds else 0.0
 
     def __repr__(self) -> str:
-        return (f'Timeline({len(self.devices)} devices, '
-                f'{len(self.events)} events in {self.seconds * 1e3:.1f} ms, '
-                f'more than one device at work {self.overlap:.0%} of it)')
+        return (f'Timeline({several(len(self.devices), "device")}, '
+                f'{several(len(self.events), "operation")} in '
+                f'{with_unit(self.seconds, TIMES)}, more than one device '
+                f'at work {self.overlap:.0%} of it)')
 
 
 @checked(num_devices=num_devices, batch_size=integer,

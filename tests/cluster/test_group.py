@@ -65,7 +65,7 @@ def test_plans_travel_again_and_again(shared):
     assert shared.run(everywhere, PLANS)
     for _ in range(20):  # as a cell that is run again
         assert well(shared)
-    assert 'num_workers=3, num_servers=0; running' in repr(shared)
+    assert 'Cluster(3 workers, 0 servers; running)' == repr(shared)
 
 
 def test_what_is_there(shared):

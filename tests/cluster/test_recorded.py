@@ -62,7 +62,7 @@ def test_a_record_gives_what_was_written(record, capsys):
     said = capsys.readouterr().out
     assert said.startswith('(recorded elsewhere: numpy ')
     assert '[worker 0] hello\n' in said
-    assert repr(known).startswith('no torch.\nWhat follows was recorded')
+    assert repr(known).startswith('no torch. What follows was recorded')
     with known as same:
         assert same is known
     known.close()
@@ -131,7 +131,7 @@ def test_where_only_the_network_is_missing(record, monkeypatch):
                         lambda delay=0: 'the slow network is not to be had')
     found = cluster_or_record(str(record), 1, [], network=NETWORK)
     assert isinstance(found, Record)
-    assert repr(found).startswith('the slow network is not to be had.\n')
+    assert repr(found).startswith('the slow network is not to be had. ')
 
 
 def test_where_nothing_can_fork(record, monkeypatch):

@@ -57,7 +57,7 @@ def test_an_empty_timeline_has_no_time():
     timeline = made_of()
     assert (timeline.seconds, timeline.overlap) == (0, 0)
     assert timeline.busy('cpu(0)') == 0
-    assert 'Timeline(2 devices, 0 events' in repr(timeline)
+    assert 'Timeline(2 devices, 0 operations' in repr(timeline)
 
 
 def test_a_step_has_the_operations_that_one_can_count():

@@ -169,6 +169,9 @@ class View:
     def __init__(self, cluster: HasRun) -> None:
         self._cluster = weakref.ref(cluster)
 
+    def __repr__(self) -> str:
+        return f'View({self._cluster() or "of a cluster that is closed"})'
+
     def __getitem__(self, name: str) -> list[Any] | None:
         return _open(self._cluster).run(cells.get, name)
 

@@ -18,6 +18,7 @@ from d2lps.cluster.store.client import (StoreClient, StoreError, defer_sigint,
                                         single_threaded)
 from d2lps.engine import mx
 from d2lps.kvstore.store_arguments import Keys, Values
+from d2lps.units import several
 
 KINDS = 'dist_sync', 'dist_async'
 SET_UPDATE = 0  # the number of the command "run this for each push"
@@ -65,8 +66,9 @@ class DistStore(KVStoreBase):
         self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
 
     def __repr__(self) -> str:
-        return (f'DistStore({self.type!r}, rank {self.rank} of '
-                f'{self.num_workers}, keys: {names([*self._buffers])})')
+        return (f'DistStore({self.type!r}: rank {self.rank} of '
+                f'{several(self.num_workers, "worker")}, '
+                f'{several(len(self._buffers), "key")})')
 
     def __reduce__(self) -> NoReturn:
         raise TypeError('a store cannot leave its worker; send arrays')

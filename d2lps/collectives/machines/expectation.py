@@ -91,7 +91,7 @@ class _Inside(NamedTuple):
     predictable: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Expectation:
     """The bus bandwidth of a large all-reduce, in bytes/s.
 
@@ -121,6 +121,9 @@ class Expectation:
     slot: float
     wire: float | None = None
     slots_limit: bool = False
+
+    def __repr__(self) -> str:
+        return f'Expectation({several(self.gpus, "GPU")}: {self.in_words()})'
 
     def in_words(self) -> str:
         """From low to high, and for which arrays."""
