@@ -7,11 +7,11 @@ August 2026): 271.2 of 312 TFLOP/s on an A100, 794.5 of 989 on an H100 and on
 an H200, 1,745 of 2,250 on a B200, 1,769 of 2,250 on a B300, and 1,822 of
 2,500 on a GB200.
 
-The memory is what NVIDIA's data sheets say (a B300: an eighth of 2.1 TB), and
-each GB is 1e9 bytes. PyTorch finds 5 to 6% more: 79.1 to 79.3 GiB on an A100
-or H100 of "80 GB", which are 85e9 bytes; 139.8 GiB on an H200, 178.4 on a
-B200, 267.7 on a B300, and 184.3 on a GB200. So what needs 80 GB is refused
-here, and can fit.
+The memory is what NVIDIA's data sheets say, and each GB is 1e9 bytes. (Eight
+B300 of 270 GB are the 2.1 TB of an HGX B300; other pages say 288 GB for each.)
+PyTorch finds 6 to 6.5% more: 79.1 to 79.3 GiB on an A100 or H100 of "80 GB",
+which are 85e9 bytes; 139.8 GiB on an H200, 178.4 on a B200, 267.7 on a B300,
+and 184.3 on a GB200. So what needs 80 GB is refused here, and can fit.
 
 Not here: GB300, Rubin, and the GPUs of other makers. For another rate, such as
 that of 8-bit numbers, take `dataclasses.replace(H100, matmul=...)`.
