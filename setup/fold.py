@@ -6,7 +6,8 @@ shows a bar in place of the result, and a line to click in place of the answer.
 Running a cell opens its result: fold again before you commit a chapter.
 
 Beside the bar JupyterLab shows the first line of the first output, which may
-be the answer. So an output with a harmless line stands before the others.
+be the answer. So an output with a harmless line stands before the others. Its
+other form, which is empty, is shown by programs that hide no results.
 """
 import json
 import re
@@ -16,7 +17,7 @@ from typing import Any
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 GUESS = 'Guess first, then click here'
-COVER = {'data': {'text/plain': [GUESS]}, 'metadata': {},
+COVER = {'data': {'text/latex': [], 'text/plain': [GUESS]}, 'metadata': {},
          'output_type': 'display_data'}
 OPEN = ('<details><summary>Guess first, then open the answer</summary>\n\n')
 CLOSE = '\n\n</details>'
@@ -65,7 +66,9 @@ def unfold(notebook: Notebook) -> Notebook:
             text = source(cell).replace(OPEN, '').replace(CLOSE, '')
             cell['source'] = text.splitlines(True)
         elif cell['cell_type'] == 'code':
-            cell['outputs'] = [one for one in cell['outputs'] if one != COVER]
+            cell['outputs'] = [
+                one for one in cell['outputs']
+                if one.get('data', {}).get('text/plain') != [GUESS]]
             jupyter = cell['metadata'].get('jupyter', {})
             if jupyter.pop('outputs_hidden', None):
                 cell['metadata'].pop('collapsed', None)

@@ -8,7 +8,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbconvert.exporters import HTMLExporter
 
 ROOT = Path(__file__).parents[1]
 LESSON = ('', 'training', 'collectives', 'kvstore', 'asynchrony',
@@ -283,4 +285,17 @@ def test_answers_are_hidden(path, monkeypatch):
               if cell['metadata'].get('jupyter', {}).get('outputs_hidden')]
     assert len(hidden) >= 3
     for cell in hidden:  # JupyterLab shows the first line beside its bar
-        assert cell['outputs'][0]['data']['text/plain'] == [hiding.GUESS]
+        assert cell['outputs'][0] == hiding.COVER
+
+
+def test_a_program_that_hides_no_result_shows_no_cover(monkeypatch):
+    """As nbconvert and nbviewer: nothing there is to be clicked."""
+    monkeypatch.syspath_prepend(ROOT / 'setup')
+    hiding = import_module('fold')
+    notebook = nbformat.v4.new_notebook(cells=[
+        nbformat.v4.new_markdown_cell('**Predict.** How many?'),
+        nbformat.v4.new_code_cell('6 * 7', outputs=[nbformat.v4.new_output(
+            'execute_result', {'text/plain': 'forty-two'})])])
+    page, _ = HTMLExporter(template_name='classic').from_notebook_node(
+        nbformat.reads(hiding.written(hiding.fold(notebook)), 4))
+    assert 'forty-two' in page and hiding.GUESS not in page

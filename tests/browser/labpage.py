@@ -250,7 +250,7 @@ def committed(path):
             kinds = [STDOUT if output.output_type == 'stream' else
                      next(kind for kind in KINDS if kind in output.data)
                      for output in cell.outputs
-                     if output.get('data') != {'text/plain': GUESS}]
+                     if output.get('data', {}).get('text/plain') != GUESS]
             # Words that follow each other may have come in several parts.
             cells.append([kind for kind, next_one in pairwise([*kinds, None])
                           if not kind == next_one == STDOUT])

@@ -68,13 +68,16 @@ def test_looking_and_saving_change_nothing(lab, tmp_path):
 
 def test_answers_are_hidden_until_the_reader_asks(lab, tmp_path):
     """A bar says nothing of the result; to run the cell opens it."""
-    shutil.copy(NOTEBOOKS / '05-rings.ipynb',
-                lab.server.notebooks / 'with-outputs.ipynb')
+    chapter = NOTEBOOKS / '05-rings.ipynb'
+    copy = lab.server.notebooks / 'with-outputs.ipynb'
+    shutil.copy(chapter, copy)
     with lab.notebook('with-outputs.ipynb', tmp_path) as page:
         bars = page.locator('.jp-OutputPlaceholder .jp-PlaceholderText')
         # What JupyterLab has not drawn yet has no words.
         bars.filter(has_text=GUESS).first.wait_for(state='attached')
         assert {*bars.all_text_contents()} <= {'', GUESS}
+        lab.save('with-outputs.ipynb')
+        assert copy.read_bytes() == chapter.read_bytes()
         answer = page.locator('.jp-MarkdownOutput details').first
         assert answer.get_attribute('open') is None
         answer.locator('summary').click()
