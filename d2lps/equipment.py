@@ -20,6 +20,9 @@ class Machine(NamedTuple):
     copy_bandwidth: float | None
     kernels: str | None = None
 
+    def __repr__(self) -> str:
+        return f'Machine({self})'
+
     def __str__(self) -> str:
         memory = f'{self.memory / 1e9:.1f} GB of memory'
         system = (f'({platform.system()} {platform.machine()}, '

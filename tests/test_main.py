@@ -11,6 +11,7 @@ import pytest
 from d2lps.__main__ import main
 from d2lps.collectives.machines import command
 from d2lps.collectives.machines.examples import posted
+from d2lps.units import several
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_train_passes_all_arguments_on(terminal, monkeypatch):
 def test_machine_prints_the_machine(terminal):
     code, out, _ = terminal('machine')
     assert code == 0
-    assert out.startswith(f'{d2lps.processor.cores()} cores, ')
+    assert out.startswith(several(d2lps.processor.cores(), 'core') + ', ')
     assert len(out.splitlines()) == 1
 
 

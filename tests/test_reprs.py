@@ -3,7 +3,7 @@ import d2lps
 import mxnet as mx
 import numpy as np
 import pytest
-from d2lps import kvstore, recovery, simulate, strategies, topology
+from d2lps import kvstore, planning, recovery, simulate, strategies, topology
 from d2lps.cluster import recorded
 from d2lps.collectives.machines import examples
 from d2lps.units import several
@@ -51,6 +51,10 @@ SHOWN = {
     'Expectation(8 GPUs: 108 to 139 GB/s, for arrays of 1 GiB or more)':
         lambda: d2lps.expected(topology.from_nvidia_smi(
             examples.posted('DGX-1'), 'V100')),
+    'Wiring(8 GPUs, 24 NVLinks, 0 cards)': lambda: topology.from_nvidia_smi(
+        examples.posted('DGX-1'), 'V100').wiring,
+    "Gpu('H100': 989 TFLOP/s, 80 GB, NVLinks 371 GB/s, network 48 GB/s)":
+        lambda: planning.H100,
     'Batches(2 minibatches of 4, 5 examples, shuffled)':
         lambda: d2lps.Batches(np.zeros((5, 28, 28), 'uint8'), np.zeros(5, int),
                               4, shuffle=True),

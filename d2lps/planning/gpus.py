@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from d2lps.checks import instance_of, integer, positive
 from d2lps.collectives.machines.rates import CARD, find_gpu
+from d2lps.units import RATES, SIZES, with_unit
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ class Gpu:
     domain: int
     nvlink: float
     network: float
+
+    def __repr__(self) -> str:
+        return (f'Gpu({self.name!r}: {self.peak / 1e12:,.4g} TFLOP/s, '
+                f'{with_unit(self.memory, SIZES)}, NVLinks '
+                f'{with_unit(self.nvlink, RATES)}, network '
+                f'{with_unit(self.network, RATES)})')
 
     def __post_init__(self) -> None:
         integer('domain', self.domain, most=100_000)

@@ -3,6 +3,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d2lps.units import several
+
 # Ways between two devices that are no NVLink, nearest first, as
 # `nvidia-smi topo -m` names them: one PCIe switch, several of them, one root
 # complex of a CPU, one socket (NUMA node), two sockets.
@@ -37,6 +39,11 @@ class Wiring(NamedTuple):
     cpu: str | None = None
     notes: tuple[str, ...] = ()
     nvlinks_said: bool = True
+
+    def __repr__(self) -> str:
+        return (f'Wiring({several(len(self.gpus), "GPU")}, '
+                f'{int(self.cables.sum()) // 2 + int(self.switched.sum())} '
+                f'NVLinks, {several(len(self.cards), "card")})')
 
     @property
     def sockets_said(self) -> bool:
