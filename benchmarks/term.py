@@ -213,7 +213,7 @@ def of_the_table(folder, plan, points, exercises):
             'folder': folder_name.replace('=', "'="),
             **{name: number(one) for name, one in mine.items()},
             'total': number(sum(mine.values())), 'of': f'{10 * len(mine)}',
-            'late days': str(sum(days) or '')}
+            'late days': str(max(days, default=0) or '')}
         remarks = found[student].pop('remarks')
         row['says'] = [f'{one} day' for one in days if one]
         found[student]['says'] = [one for one in row['says'] if one in remarks]
