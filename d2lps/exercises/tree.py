@@ -86,7 +86,7 @@ CHECKS = {
     'sum': Check([{'n': n} for n in (2, 8, 5, 4, 1)], run, judge_sum,
                  'every device ends with the sum, after 2(n - 1) messages.'),
     'rounds': Check([{'n': n} for n in (8, 5)], run, judge_rounds,
-                    'the sum is there after 2 log2(n) rounds, rounded up.'),
+                    'the sum is there after 2 ⌈log2(n)⌉ rounds at most.'),
     'time': Check([{'n': n, 'microseconds': 10, 'megabytes': 160}
                    for n in (8, 4)], run, judge_time,
                   'no message waits for another.', says_time)}

@@ -434,8 +434,8 @@ CHECKS = {
                            'divide.'),
     'sent': Check(
         TWO_STEPS, run, judge_sent,
-        'each layer is gathered at most twice, and its gradient is summed '
-        'once.', says_sent),
+        'a worker sends at most what two all-gathers and one reduce-scatter '
+        'of each layer need.', says_sent),
     'held': Check(
         TWO_STEPS, run, judge_held,
         'a worker never holds more than one whole layer.')}
