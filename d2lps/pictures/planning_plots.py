@@ -1,5 +1,6 @@
 """Pictures of divisions among GPUs, of their steps, and of published runs."""
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, number, refuse
@@ -138,8 +139,8 @@ def plot_published(table: 'pd.DataFrame', groups: 'pd.Series') -> 'Axes':
                     alpha=0.35, linewidth=0, label='within 20%')
     ax.plot([0, most], [0, most], color='#888888', linestyle='-',
             linewidth=1, label='equal')
-    for group, marker, color in zip(groups.unique(), 'osD^vPX*',
-                                    [*STAGES[:6], '#000000', STAGES[7]]):
+    looks = cycle(zip('osD^vPX*', [*STAGES[:6], '#000000', STAGES[7]]))
+    for group, (marker, color) in zip(groups.unique(), looks):
         rows = table[groups == group]
         ax.scatter(rows['published MFU'], rows['predicted MFU'], 34,
                    color=color, marker=marker, label=group, edgecolor='white',

@@ -80,3 +80,6 @@ def test_each_published_run_has_a_mark():
     ax = plot_published(compare_runs(runs), runs.group)
     marks = ax.collections[1:]  # behind them is the band
     assert sum(len(one.get_offsets()) for one in marks) == len(runs)
+    assert len(runs) > 9  # and more groups than markers
+    marks = plot_published(compare_runs(runs), runs.run).collections[1:]
+    assert sum(len(one.get_offsets()) for one in marks) == len(runs)
