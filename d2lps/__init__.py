@@ -24,7 +24,6 @@ used.
 """
 import sys
 
-from d2lps import interruption  # a Ctrl-C may come while the others load
 from d2lps import beside, missing, settings  # before MXNet is imported
 from d2lps.lazy_names import lazy
 from d2lps.usage import watch_cells

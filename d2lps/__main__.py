@@ -8,7 +8,6 @@ from textwrap import fill
 from typing import Any
 
 import d2lps
-from d2lps import interruption
 from d2lps.command_line import OneLine, meant, one_line
 from d2lps.missing import Missing
 
@@ -95,11 +94,8 @@ class GpuName(argparse.Action):
         namespace.gpu = values
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run a command; its options are the arguments of a function above."""
-    argv = sys.argv[1:] if argv is None else argv
-    if sys.stdout is None:
-        sys.exit('d2lps: standard output is closed, so nothing can be shown')
+def parsed(argv: Sequence[str]) -> dict[str, Any]:
+    """The options of a command, and 'run', the function that takes them."""
     parser = OneLine(prog='d2lps', epilog=EXAMPLES, description=(
         'Tools of the d2lps notebooks for the terminal.'))
     parser.add_argument('--version', action='version',
@@ -179,14 +175,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     if argv[0] not in known and argv[0][:1] != '-':
         parser.error(f'there is no command {argv[0]!r}'
                      f'{meant(argv[0], known)}')
+    return vars(parser.parse_args(argv))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command; its options are the arguments of a function above."""
+    argv = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None:
+        sys.exit('d2lps: standard output is closed, so nothing can be shown')
     arguments: dict[str, Any] = {}
     try:
-        interruption.raise_again()
         if argv[:1] == ['cluster']:  # takes a while to load
             from d2lps.cluster import command
             command.main(argv[1:])
             return
-        arguments = vars(parser.parse_args(argv))
+        arguments = parsed(argv)
         arguments.pop('run')(**arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # of `d2lps ... | head`: nobody reads the rest

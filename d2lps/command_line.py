@@ -35,14 +35,16 @@ class OneLine(argparse.ArgumentParser):
 def one_line(message: object, arguments: Iterable[str] = ()) -> str:
     """An error in a line, with `--num-devices` for 'num_devices'.
 
-    arguments: those that are options of the command.
+    arguments: those that are options of the command. (A file can have the
+    name of an option, such as log.txt.)
     """
     if isinstance(message, OSError) and message.filename and message.strerror:
         message = f'{message.filename}: {message.strerror}'
+        arguments = ()
     words = ' '.join(str(message).split())
     for name in arguments:
         option = f'--{name.replace("_", "-")}'
-        words = re.sub(rf'^{name}\b|\b{name}(?==)', option, words)
+        words = re.sub(rf'^{name}(?=[ [])|\b{name}(?==)', option, words)
     return words
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import d2lps
 import pytest
@@ -151,6 +152,16 @@ def test_a_file_that_cannot_be_read(terminal, tmp_path, monkeypatch, content,
     assert err.startswith(f'd2lps server: {words}')
 
 
+def test_a_file_with_the_name_of_an_option(terminal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in 'log.txt', 'use':
+        assert terminal('server', name) == (
+            2, '', f'd2lps server: {name}: No such file or directory\n')
+    Path('log.txt').touch()
+    assert terminal('server', 'log.txt')[2].startswith(
+        'd2lps server: log.txt is empty')
+
+
 def test_a_command_whose_reader_leaves_says_nothing():
     reader, writer = os.pipe()
     os.close(reader)
@@ -187,30 +198,12 @@ def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
     assert b'Traceback' not in shown + err
 
 
-@pytest.mark.parametrize('program, code, lines', [
-    ("['d2lps', 'cluster']", -signal.SIGINT, 0), ("['mine.py']", 1, 1)])
-def test_ctrl_c_while_the_program_loads_shows_no_traceback(
-        python, program, code, lines):
-    done = python('-c', f"""if True:
-        import signal, sys
-        sys.argv = {program}
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        import d2lps
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            sys.exit('as usual')""")
-    assert done.returncode == code
-    assert done.stderr.splitlines() == ['as usual'][:lines]
-
-
-def test_ctrl_c_in_a_command_is_as_usual(terminal):
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        assert terminal('machine')[0] == 0
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+def test_ctrl_c_before_a_command_runs_shows_no_traceback(
+        terminal, monkeypatch):
+    def interrupted(**_):
+        raise KeyboardInterrupt
+    monkeypatch.setattr('d2lps.__main__.OneLine', interrupted)
+    assert terminal('machine') == (130, '', '')
 
 
 def test_output_that_nobody_gets_is_an_error():
