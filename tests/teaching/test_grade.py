@@ -85,7 +85,7 @@ def test_two_gradings_do_not_write_into_one_folder(tmp_path):
 
 
 CLEANS = '''
-import asyncio
+import asyncio, sys
 from teaching import interruption
 interruption.listen()
 async def main():
@@ -95,7 +95,7 @@ async def main():
         await asyncio.sleep(600)
     finally:
         print('cleans', flush=True)
-        await asyncio.sleep(3)
+        await asyncio.to_thread(sys.stdin.read)
         print('has cleaned', flush=True)
 try:
     asyncio.run(main())
@@ -106,14 +106,16 @@ except asyncio.CancelledError:
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_further_signals_do_not_end_the_cleaning(number):
-    with subprocess.Popen([sys.executable, '-c', CLEANS], cwd=ROOT, text=True,
-                          stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+            [sys.executable, '-c', CLEANS], cwd=ROOT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == 'here\n'
         process.send_signal(number)
         assert process.stdout.readline() == 'cleans\n'
         for again in number, signal.SIGINT, signal.SIGTERM:
             process.send_signal(again)
             time.sleep(0.1)
+        process.stdin.close()
         assert process.stdout.read() == 'has cleaned\nended\n'
     assert process.returncode == 0
 
