@@ -85,11 +85,13 @@ def test_the_table_of_make_measure_has_what_is_expected():
 class Bare(ast.NodeTransformer):
     """Drop what a package's function has and a lesson's does not.
 
-    These are docstrings, annotations, the checks of `@checked(...)`, and
-    `@_as_tuple`, which keeps what a generator yields.
+    These are docstrings, annotations, the checks of `@checked(...)`,
+    `@_as_tuple`, which keeps what a generator yields, and `__repr__`.
     """
 
     def visit_FunctionDef(self, node):
+        if node.name == '__repr__':
+            return None
         node.decorator_list = [
             one for one in node.decorator_list
             if not ast.unparse(one).startswith(('checked(', '_as_tuple'))]

@@ -118,17 +118,12 @@ class Server:
         self.sent += nbytes(value)
         return value
 
-
-def _shown(self: Server) -> str:
-    return (f'{type(self).__name__}({self.device}: '
-            f'{several(self.num_workers, "worker")}, '
-            f'{several(len(self.shards), "key")}, '
-            f'received {with_unit(self.received, SIZES)}, '
-            f'sent {with_unit(self.sent, SIZES)})')
-
-
-# Not in the class, because chapter 8 builds this class line by line.
-Server.__repr__ = _shown  # type: ignore
+    def __repr__(self) -> str:
+        return (f'{type(self).__name__}({self.device}: '
+                f'{several(self.num_workers, "worker")}, '
+                f'{several(len(self.shards), "key")}, '
+                f'received {with_unit(self.received, SIZES)}, '
+                f'sent {with_unit(self.sent, SIZES)})')
 
 
 class BoundedServer(Server):
