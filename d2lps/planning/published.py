@@ -25,8 +25,8 @@ DIVISION = ['data', 'tensor', 'pipeline', 'context', 'micro_batch',
             'micro_batches', 'interleave', 'zero', 'recompute',
             'sequence_parallel', 'flash']
 COLUMNS = ['run', 'gpu', *MODEL, *DIVISION, 'published', 'unit']
-GPUS = {gpu.name: gpu for gpu in (gpus.A100, gpus.H100, gpus.B200,
-                                  gpus.GB200)}
+GPUS = {gpu.name: gpu for gpu in vars(gpus).values()
+        if isinstance(gpu, gpus.Gpu)}
 UNITS = 'seconds', 'model', 'hardware', 'causal'
 
 
