@@ -14,12 +14,13 @@ import sys
 # The chapters that run without MXNet. tests/test_chapter_lists.py compares all
 # such lists, here and on the pages, with what the chapters import and call.
 NEED_NO_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14 and 18 to 23'
-# The extra of pyproject.toml that brings a package, the smallest one.
+# For each package the smallest extra of pyproject.toml that brings it.
 EXTRAS = {'IPython': 'notebooks', 'ipywidgets': 'notebooks',
           'matplotlib': 'notebooks', 'pandas': 'tables',
           'cloudpickle': 'cluster', 'psutil': 'cluster',
           'pyroute2': 'cluster', 'pooch': 'mxnet', 'tqdm': 'mxnet'}
-# What lies between an import and its finders, early and later in a process.
+# The module whose frames lie between an import and its finders: Python changes
+# its name while it starts.
 IMPORTLIB = '_frozen_importlib', 'importlib._bootstrap'
 NO_TORCH = 'PyTorch is not installed here: make lab TORCH=yes'
 ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '

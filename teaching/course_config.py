@@ -93,7 +93,7 @@ class Collect(ExchangeCollect):
                              'the student owns, or it is too large', src, name)
 
     def _copy_plain(self, src, dest):
-        """Copy what is the student's: the names of all else."""
+        """Copy the student's plain files; the names of what is left out."""
         student = self._path_to_record(src)['username']
         left_out, owner = [], None
         room = 1000 * self.coursedir.max_dir_size
@@ -144,6 +144,7 @@ class Collect(ExchangeCollect):
         return len(text)
 
     def _mark(self, folder, name):
+        """Put a link to nowhere in the place of a file that is left out."""
         path = os.path.join(folder, name)
         with suppress(OSError):  # something else is there
             os.makedirs(os.path.dirname(path), exist_ok=True)

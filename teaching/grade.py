@@ -1,5 +1,4 @@
-"""Grade a folder of submissions: python -m teaching.grade FROM [--to TO] ...
-"""
+"""Grade submissions: python -m teaching.grade FROM [--to TO] ..."""
 import argparse
 import sys
 import warnings

@@ -39,7 +39,7 @@ HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
 NEEDS_TORCH = 'not graded: needs PyTorch'
 TABLES = 'grades.csv', 'students.csv', lms.FILLED_IN
-LOCK = '.grading'  # a file that a grading locks, and writes into who it is
+LOCK = '.grading'  # a file that a grading locks; it says which one does
 MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
         *(f'{name}.new' for name in TABLES)}
 # The modules here that only write results down. Results depend on the others.
@@ -88,7 +88,7 @@ class Grading:
                 self._course.set_due_dates(due)
             except SQLAlchemyError as error:
                 raise RuntimeError(
-                    'the due dates could not be written into nbgrader\'s '
+                    "the due dates could not be written into nbgrader's "
                     f'gradebook, so nothing was done: {error.args[0]}'
                     ) from None
         self.results = Results(to, submissions)
@@ -124,7 +124,7 @@ class Grading:
         self.results.write(*(one.student for one in self._submissions))
         try:
             asyncio.run(self._grade_all(todo))
-        except asyncio.CancelledError:  # see teaching.grade
+        except asyncio.CancelledError:  # see teaching.interruption
             raise KeyboardInterrupt from None
         self._read_gradebook()  # graded anew, or written in the meantime
         try:

@@ -18,9 +18,7 @@ from teaching.course import Course
 from teaching.walls import ROOT
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
-
-
-# The end of a notebook.
+# The sentence of a notebook that links to its solution.
 LINK = re.compile(r'\s*A solved copy\s+is\s+in\s+\[solutions\]\([^)]*\);'
                   r'\s+open\s+it\s+when\s+you\s+have\s+tried\.')
 

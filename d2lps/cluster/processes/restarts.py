@@ -11,7 +11,7 @@ from d2lps.cluster.processes.group import Death
 from d2lps.cluster.processes.supervisor import Supervisor
 from d2lps.cluster.store.client import defer_sigint
 
-# Seconds that a start may take, of a machine that has nothing else to do.
+# Seconds that a start may take on a machine that has nothing else to do.
 START = 60.0
 LIMIT = 'D2LPS_START'  # the environment variable that sets another limit
 
@@ -20,7 +20,7 @@ def start_limit() -> float:
     """Seconds that a start may take here and now.
 
     Raises:
-        ValueError: the environment has a limit that is none.
+        ValueError: `LIMIT` in the environment is no positive number.
     """
     given = os.environ.get(LIMIT)
     if not given:
@@ -69,7 +69,7 @@ class Restarts:
             OSError, ClusterError: if they cannot be started.
         """
         begun = time.monotonic()
-        start_limit()  # a wrong one is said before anything is started
+        start_limit()  # refuses a wrong one before anything is started
         try:
             self.supervisor.start()
         except OSError:  # a death may be its cause

@@ -83,6 +83,7 @@ class Log(dict[str, np.ndarray]):
     attrs: dict[str, Any]
 
     def table(self) -> 'pd.DataFrame':
+        """The same as a table."""
         import pandas as pd
         table = pd.DataFrame(self)
         table.attrs |= self.attrs
@@ -112,7 +113,7 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
 
 @checked(text=partial(posted, most=MOST_TEXT, example='8  2  float'))
 def read_log(text: str) -> Log:
-    """The same as a `Log`."""
+    """What `read_nccl_tests` reads, as a `Log`."""
     lines = text.replace('|', ' ').splitlines()
     notes: list[str] = []
     rows = _whole(_rows(lines) or _no_row(text), lines, notes)

@@ -122,8 +122,8 @@ def choose(topology: Topology, plan: Schedule, box: Size,
 def standing(topology: Topology) -> Layout:
     """The `Layout` of a topology in which nothing travels.
 
-    Machines that are joined by a switch are those of the animation. Else
-    nodes stand on a circle, switches between what they join.
+    Machines that are joined by a switch stand as in the animation. Other
+    nodes stand on a circle, and switches between the nodes that they join.
     """
     def size(node):
         return ROOM, ROOM
