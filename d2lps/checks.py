@@ -31,8 +31,11 @@ LARGEST = 1e100  # beyond it, and below 1 / LARGEST, products are no floats
 
 
 def refuse(name: str, value: object, must: str) -> NoReturn:
-    """Raise a ValueError with the allowed values of argument `name`."""
-    raise ValueError(f'{name} must be {must}; it was {shown(value)}')
+    """Raise a ValueError with the allowed values of argument `name`.
+
+    It is shown alone, without an error that is being handled.
+    """
+    raise ValueError(f'{name} must be {must}; it was {shown(value)}') from None
 
 
 def shown(value: object) -> str:
@@ -243,8 +246,8 @@ def checked(rule: Callable[..., object] | None = None, **checks: Check
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
                 bound = None
-            if bound is None:
-                return function(*args, **kwargs)  # Python says it better
+            if bound is None:  # Python says it better, and once
+                return function(*args, **kwargs)
             bound.apply_defaults()
             values = bound.arguments
             for name, check in checks.items():

@@ -58,10 +58,7 @@ class Reader:
         try:
             shape = np.broadcast(*fields).shape
         except ValueError:
-            shape = None
-        if shape is None:
-            refuse(where, send,
-                   'made of numbers, or of arrays of one length')
+            refuse(where, send, 'made of numbers, or of arrays of one length')
         columns = [self._spread(field, shape) for field in fields]
         src, dst = columns[:2]
         if self._remembered('equal', [src, dst], lambda: (src == dst).any()):

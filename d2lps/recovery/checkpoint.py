@@ -68,12 +68,9 @@ class Checkpoint:
         self._mutex = RLock()  # one thread at a time
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
-        is_file = False
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            is_file = True
-        if is_file:
             refuse('folder', str(folder), 'a folder, and not a file')
         for path in reversed(new):
             flush_folder(path.parent)
