@@ -9,7 +9,7 @@ from typing import Any
 
 import d2lps
 from d2lps.command_line import OneLine, meant, one_line
-from d2lps.missing import Missing
+from d2lps.missing import NotInstalled
 
 
 def train(num_epochs: int, **arguments: Any) -> None:
@@ -197,7 +197,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except (ValueError, OSError, FloatingPointError) as error:
         sys.exit(f'd2lps: {one_line(error, arguments)}')
-    except Missing as error:
+    except NotInstalled as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -27,7 +27,7 @@ ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
               'lab" there, or start Docker and run "docker compose up".')
 
 
-class Missing(ImportError):
+class NotInstalled(ImportError):
     """Something is not installed here; the message says what to do."""
 
     def _render_traceback_(self):
@@ -35,7 +35,7 @@ class Missing(ImportError):
         return [f'ImportError: {self}']
 
 
-class NoExtra(Missing, ModuleNotFoundError):
+class NoExtra(NotInstalled, ModuleNotFoundError):
     """A package of an extra is not installed here."""
 
     def __init__(self, name: str) -> None:
@@ -43,7 +43,7 @@ class NoExtra(Missing, ModuleNotFoundError):
                          f"'d2lps[{EXTRAS[name]}]'", name=name)
 
 
-class NoMXNet(Missing):
+class NoMXNet(NotInstalled):
     """MXNet, or a library that it needs, is not on this machine.
 
     why: the missing library. besides: a sentence on what works without it.

@@ -42,10 +42,10 @@ TABLES = 'grades.csv', 'students.csv', lms.FILLED_IN
 LOCK = '.grading'  # a file that a grading locks; it says which one does
 MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
         *(f'{name}.new' for name in TABLES)}
-# The modules here that only write results down. Results depend on the others.
-WRITERS = ('byhand', 'course', 'course_config', 'feedback', 'grade',
-           'grading', 'handback', 'late', 'lms', 'release', 'results',
-           'spreadsheets')
+# The modules here on which no result depends. Results depend on the others.
+NOT_JUDGING = ('byhand', 'course', 'course_config', 'feedback', 'grade',
+           'grading', 'handback', 'interruption', 'late', 'lms', 'release',
+           'results', 'spreadsheets')
 
 
 class Task(NamedTuple):
@@ -268,7 +268,7 @@ def has_torch(behind_walls: bool) -> bool:
 def _judging_code() -> list[str]:
     """The code with which answers are checked, d2lps included."""
     ours = [path for path in Path(__file__).parent.glob('*.py')
-            if path.stem not in WRITERS]
+            if path.stem not in NOT_JUDGING]
     lesson = Path(d2lps.__file__).parent.rglob('*.py')
     return [path.read_text() for path in sorted([*ours, *lesson])]
 
