@@ -23,7 +23,7 @@ def lacking(path: object) -> str:
 
 
 def register() -> None:
-    """In a notebook, show this line where such a file is not found."""
+    """In a notebook, show the line of `lacking` for such a missing file."""
     from IPython import get_ipython
     shell = get_ipython()
     if shell is not None:
@@ -39,7 +39,7 @@ def _show(shell, kind, error, traceback, tb_offset=None):
 
 
 class Finder:
-    """Is asked last for modules: `larger_models` is a folder of scripts."""
+    """Finds no module, but says where the scripts of `larger_models` lie."""
 
     @staticmethod
     def find_spec(name: str, path: object = None,

@@ -18,7 +18,7 @@ class OneLine(argparse.ArgumentParser):
             self, args: Sequence[str] | None = None,
             namespace: argparse.Namespace | None = None
             ) -> tuple[argparse.Namespace, list[str]]:
-        """Here, and not in the parser above, it is known what may be meant."""
+        """Refuse unknown options: the parser above knows no similar ones."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition('=')[0]

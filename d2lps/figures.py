@@ -123,7 +123,7 @@ def alt_text(figure: 'Figure') -> str:
     of these kinds is left out: a figure is shown whatever is in it.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # a reader has seen Matplotlib's
+        warnings.simplefilter('ignore')  # Matplotlib gave its own
         return _of_figure(figure)
 
 

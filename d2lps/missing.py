@@ -115,7 +115,7 @@ class Finder:
 
 
 def _imports_from_d2lps():
-    """Does a line of this package import? Others may do without."""
+    """Is it d2lps that imports? Other packages may do without."""
     frame = sys._getframe(2)
     while frame.f_globals.get('__name__') in IMPORTLIB:
         frame = frame.f_back

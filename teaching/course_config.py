@@ -93,7 +93,7 @@ class Collect(ExchangeCollect):
                              'the student owns, or it is too large', src, name)
 
     def _copy_plain(self, src, dest):
-        """Copy the student's plain files; the names of what is left out."""
+        """Copy the student's plain files; return the names of the rest."""
         student = self._path_to_record(src)['username']
         left_out, owner = [], None
         room = 1000 * self.coursedir.max_dir_size
@@ -102,7 +102,7 @@ class Collect(ExchangeCollect):
                     src, onerror=lambda error: left_out.append(
                         os.path.basename(error.filename))):
                 below = os.path.relpath(place, src)
-                if owner is None:  # of the folder that is open, here
+                if owner is None:  # that of the top folder
                     owner = os.fstat(here).st_uid
                     if not self._is_of(student, os.fstat(here)):
                         return [f'{self.coursedir.assignment_id}.ipynb']
@@ -126,7 +126,7 @@ class Collect(ExchangeCollect):
         return left_out
 
     def _copy_file(self, name, here, owner, room, to):
-        """Copy a file in the open folder `here`: how many bytes it has.
+        """Copy a file in the open folder `here`; return its size in bytes.
 
         Raises OSError if it is no plain file of the owner, or has no room.
         """

@@ -268,7 +268,7 @@ async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
 
 
 def _write_modules(folder, modules):
-    """Write them so that any user, as whom the code may run, can read them."""
+    """Write files that each user can read: code may run as another user."""
     folder.mkdir()
     folder.chmod(0o755)
     for name, text in modules.items():

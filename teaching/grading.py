@@ -44,8 +44,8 @@ MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
         *(f'{name}.new' for name in TABLES)}
 # The modules here on which no result depends. Results depend on the others.
 NOT_JUDGING = ('byhand', 'course', 'course_config', 'feedback', 'grade',
-           'grading', 'handback', 'interruption', 'late', 'lms', 'release',
-           'results', 'spreadsheets')
+               'grading', 'handback', 'interruption', 'late', 'lms',
+               'release', 'results', 'spreadsheets')
 
 
 class Task(NamedTuple):

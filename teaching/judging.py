@@ -72,7 +72,7 @@ def no_answer(verdicts: Sequence[Verdict]) -> bool:
 
 def why_stopped(notebook: NotebookNode,
                 verdicts: Sequence[Verdict]) -> list[str]:
-    """Remarks on what can be why points are missing.
+    """Remarks on probable reasons why points are missing.
 
     There is no answer, or the student's cells stopped above the checks.
     """

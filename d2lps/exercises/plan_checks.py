@@ -35,7 +35,7 @@ def run(answer: Answer, n: int, *arguments: Any,
             notes = call_twice(answer, lambda plan: notes_of(plan, n),
                                *arguments)
         except ValueError as error:
-            # Of the class Schedule: it says what is wrong with a message.
+            # The class Schedule says what is wrong with a message.
             if str(error).startswith('in round '):
                 raise Wrong(f'{error}{student_line(error)}') from None
             raise

@@ -62,7 +62,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.explore_rounding': ('explore_rounding',),
     '.toys.explore_meter': ('Meter',),
     '.toys.explore_gpu_machine': ('ask_gpu_machine', 'explore_gpu_machine',
-                             'plot_expected'),
+                                  'plot_expected'),
     '.toys.explore_splits': ('explore_splits', 'split_costs'),
     '.toys.explore_steps': ('explore_steps',),
     '.toys.explore_store': ('explore_store',),

@@ -19,6 +19,7 @@ from d2lps.checks import (
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps.figures import describe
+from d2lps.pictures.animation.layout import standing
 from d2lps.pictures.drawing import (
     TITLE,
     WORDS,
@@ -27,7 +28,6 @@ from d2lps.pictures.drawing import (
     width_of,
     wrapped,
 )
-from d2lps.pictures.animation.layout import standing
 from d2lps.pictures.rows import LETTERS, draw_bars, row_axes
 from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
 

@@ -15,7 +15,7 @@ GAP, EDGE = 12, 16  # pixels: between rounds, and inside one
 NEAR, FAR = 10, 42  # between two arrows
 DIGIT = 8  # how wide one is
 GROUND = '#f3f3f3'
-NAMED = 6  # messages of a round whose ends stand in the alternative text
+NAMED = 6  # the alternative text names the ends of that many messages
 
 
 def draw(schedule: 'Schedule') -> Drawing | None:

@@ -105,7 +105,7 @@ def _check_name(gpu):
 
 @contextmanager
 def _about(file):
-    """Errors of a text name its file."""
+    """Errors about a text name the file with the text."""
     try:
         yield
     except ValueError as error:

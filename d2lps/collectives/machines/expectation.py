@@ -275,8 +275,9 @@ def _rule(topology, nbytes, machines, cards, card_rate):
 
 
 @checked(_rule, nbytes=partial(positive, example=1e9), machines=limits.LINEAR,
-         topology=instance_of(GpuMachine, 'a GpuMachine, such as topology.'
-                                      'from_nvidia_smi(text, gpu="V100")'),
+         topology=instance_of(
+             GpuMachine, 'a GpuMachine, such as topology.from_nvidia_smi('
+             'text, gpu="V100")'),
          cards=partial(integer, most=1000),
          card_rate=partial(positive, example=50e9))
 def expected(topology: GpuMachine, nbytes: float = GiB, machines: int = 1,

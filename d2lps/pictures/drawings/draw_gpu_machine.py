@@ -339,8 +339,8 @@ class _Picture:
             found.append((stroke, width, dash, wrapped(
                 words, 13, self.width - 2 * EDGE - 46)))
         found: list = []
-        machine, known = self.machine, [one for one in self.sockets
-                                      if one.known]
+        machine = self.machine
+        known = [one for one in self.sockets if one.known]
         if machine.switched:
             entry(FRAME, 7, '', f'{several(machine.switched, "NVLink")} of '
                   + _rate(machine.nvlink))
