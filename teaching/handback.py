@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from teaching.results import people
+from teaching.results import known_people, people
 
 # What came with a submission: by these, a student's command finds its page.
 SIGNS = 'timestamp.txt', 'submission_secret.txt'
@@ -26,12 +26,12 @@ def hand_back(graded: Path, course: Path) -> HandedBack:
     """Copy each student's page beside the signs of what they submitted."""
     exercises: set[str] = set()
     left_out: set[str] = set()
+    known = known_people(graded)  # two names of users can look alike
     for submitted in sorted((course / 'submitted').glob('*/*')):
         student, exercise = submitted.parts[-2:]
-        page = graded / 'feedback' / f'{student}.html'
+        page = graded / 'feedback' / f'{known.get(student, "")}.html'
         signs = [submitted / name for name in SIGNS]
-        if not all(file.is_file() and not file.is_symlink()
-                   for file in [page, *signs]):
+        if not page.is_file() or not all(map(_is_text, signs)):
             left_out.add(student)
             continue
         place = course / 'feedback' / student / exercise
@@ -41,6 +41,15 @@ def hand_back(graded: Path, course: Path) -> HandedBack:
             shutil.copy(sign, place)
         exercises.add(exercise)
     return HandedBack(sorted(exercises), sorted(left_out))
+
+
+def _is_text(sign: Path) -> bool:
+    """Can nbgrader read it? If not, its command would end for all."""
+    try:
+        return (sign.is_file() and not sign.is_symlink()
+                and bool(sign.read_text('utf-8')))
+    except (OSError, ValueError):
+        return False
 
 
 def pack(graded: Path, archive: Path) -> HandedBack:

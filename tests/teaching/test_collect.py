@@ -7,6 +7,7 @@ import sys
 import nbformat
 import pytest
 from handins import answered
+from nbgrader.api import Gradebook
 
 from teaching.course import Course
 from teaching.submissions import read_all
@@ -94,8 +95,33 @@ def test_nobody_hands_in_for_others(exchange):
     exchange.hand_in('zoe', text=nbformat.writes(answered()))
     exchange.hand_in(me, 20, text=nbformat.writes(answered()))
     if os.geteuid() == 0:
-        os.chown(exchange.hand_in(me, 21, text=SECRET), 61_001, -1)
-    said, found = exchange.collect()
+        for day in 18, 21:
+            os.chown(exchange.hand_in(me, day, text=SECRET), 61_001, -1)
+    with Gradebook(f'sqlite:///{exchange.course}/gradebook.db') as book:
+        book.update_or_create_assignment('tree', duedate='2026-11-19')
+    said, found = exchange.collect('--before-duedate')
     assert 'zoe+tree+2026-11-20 10:00:00 UTC+x is refused: another user' in (
         said)
     assert 'zoe' not in found and found[me].notebooks
+
+
+def test_odd_names_and_times_stop_nobody(exchange):
+    right = nbformat.writes(answered())
+    for name in ('odd+tree+nonsense+x', 'odd+tree+', 'odd+tree+9' + 20 * '9',
+                 'odd+buckets+tree+2026-11-20 10:00:00 UTC'):
+        (exchange.inbound / name).mkdir()
+    for student, time in ('bad', b'nonsense'), ('bit', b'\xff'), ('dir', b''):
+        path = exchange.hand_in(student, text=right) / 'timestamp.txt'
+        if time:
+            path.write_bytes(time)
+        else:
+            path.unlink()
+            path.mkdir()
+            (path / 'a.txt').write_text('a')
+    exchange.hand_in('zac', text=right)
+    for _ in range(2):  # the second reads what the first has copied
+        said, found = exchange.collect('--ExchangeCollect.check_owner=False')
+    assert 'odd+tree+nonsense+x is refused: its name tells no student' in said
+    for student in 'bad', 'bit', 'dir', 'zac':
+        assert found[student].notebooks, student
+    assert 'odd' not in found

@@ -1,27 +1,38 @@
 """Pages are put where nbgrader, Moodle and Canvas hand them back from."""
+import json
 import zipfile
 
 import importers
 import pytest
 
 from teaching.handback import SIGNS, main
-from teaching.results import Results
+from teaching.results import KEPT, PEOPLE, Results
 from teaching.submissions import read_all
 
 
 @pytest.fixture
 def folders(tmp_path):
-    """ada has come by the exchange, bob's file by mail, eve is not graded."""
+    """ada has come by the exchange, bob's file by mail, eve is not graded.
+
+    The grading has called Ada ada_, which is the name of another user, too.
+    """
     graded, course = tmp_path / 'graded', tmp_path / 'course'
     (graded / 'feedback').mkdir(parents=True)
-    for student in 'ada', 'bob':
+    (graded / KEPT).mkdir()
+    (graded / KEPT / PEOPLE).write_text(json.dumps({
+        'ada': ['ada', ''], 'ada_': ['Ada', ''], 'bob': ['bob', ''],
+        'odd': ['odd', '']}))
+    for student in 'ada', 'ada_', 'bob':
         (graded / 'feedback' / f'{student}.html').write_text(f'{student}: 10')
-    for student in 'ada', 'bob', 'eve':
+    for student in 'ada', 'ada_', 'bob', 'eve', 'odd':
         place = course / 'submitted' / student / 'tree'
         place.mkdir(parents=True)
         (place / 'tree.ipynb').write_text('{}')
         for sign in SIGNS if student != 'bob' else ():
             (place / sign).write_text(f'{sign} of {student}')
+    (graded / 'feedback' / 'odd.html').write_text('odd: 10')
+    for sign in SIGNS:
+        (course / 'submitted' / 'odd' / 'tree' / sign).write_bytes(b'\xff')
     return graded, course
 
 
@@ -30,7 +41,7 @@ def test_pages_and_signs_are_beside_each_other(folders, capsys):
     main(*folders)
     said = capsys.readouterr().out
     assert said.endswith('nbgrader release_feedback tree\n')
-    assert 'not collected by nbgrader: bob eve\n' in said
+    assert 'not collected by nbgrader: ada_ bob eve odd\n' in said
     place = course / 'feedback' / 'ada' / 'tree'
     assert {path.name: path.read_text() for path in place.iterdir()} == {
         'tree.html': 'ada: 10', **{sign: f'{sign} of ada' for sign in SIGNS}}
