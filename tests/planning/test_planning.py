@@ -9,7 +9,7 @@ from d2lps.planning import (A100, B200, B300, BLOOM_176B, GB200, GPT3_175B,
                             gather_time, held, layer_activations, memory, mfu,
                             plan, read_runs, send_time, step_time, sum_time)
 from d2lps.planning.network import SIMPLE, members
-from d2lps.planning.published import published_seconds
+from d2lps.planning.published import published_seconds, run_of
 
 RUNS = (Path(__file__).resolve().parents[2]
         / 'notebooks/results/20-published-runs.csv')
@@ -287,6 +287,13 @@ def test_published_runs_are_predicted():
     assert error[~old].max() < 0.30
     assert table.ratio[old].max() < 0.85  # we say that these are not
     assert error.mean() < 0.15
+
+
+@pytest.mark.parametrize('gpu', [A100, H100, H200, B200, B300, GB200],
+                         ids=lambda gpu: gpu.name)
+def test_a_run_may_be_on_each_gpu(gpu):
+    [run] = read_runs(RUNS)[:1].assign(gpu=gpu.name).iloc
+    assert run_of(run)[2] is gpu
 
 
 def test_more_runs_are_what_their_sources_say():
