@@ -73,7 +73,7 @@ def plot_step(tasks: Sequence[Task], title: str = '',
     for run, name in _runs(tasks, in_row):  # slices have one number together
         name_bar(ax, run[0].start * 1e3, run[-1].end * 1e3, rows.index(name),
                  _numbers(run[0]), color(run[0].layers[0]),
-                 run[0].what == 'forward')
+                 run[0].what == 'forward' or len(run) > 1)
     for (fill, forward), spans in bars.items():
         draw_bars(ax, spans, fill, hatch='//' if forward else '')
     if best is not None:

@@ -109,8 +109,9 @@ def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
                     label=part)
         left += seconds
     for row, seconds in enumerate(left):
-        ax.text(seconds, row, f' {seconds:.1f}', va='center', fontsize=8)
-    ax.margins(x=0.08)
+        ax.annotate(f'{seconds:.1f}', (seconds, row), (4, 0), va='center',
+                    textcoords='offset points')
+    ax.margins(x=0.1)
     ax.set(yticks=range(len(table)), yticklabels=names, xlabel='s in a step',
            ylim=(len(table) - 0.5, -0.5))
     ax.grid(False, axis='y')

@@ -27,6 +27,7 @@ from d2lps.pictures.style import GREEN
 from d2lps.units import several
 
 BOX = 0.72  # a box's share of its column: arrows are in the gap
+NAMES = 20  # where they begin, beside a square in the device's colour
 LANE = 7  # pixels between two arrows, where a gap can be so wide
 CHECK = 'm-4.5 .5l3 3.5l6 -7.5'
 SIGNS = {'arrow': 'added to what was there', 'hollow': 'replaces it',
@@ -78,7 +79,7 @@ def plot_holdings(schedule: Schedule, number: int = 0,
     nodes, chunks, devices = held.shape
     names = [f'device {node}' if isinstance(node, int) else str(node)
              for node in schedule.nodes]
-    left = max(width_of(name, WORDS, True) for name in names) + 14
+    left = NAMES + max(width_of(name, WORDS) for name in names) + 10
     lanes = max([_most(sends) for sends in schedule.rounds], default=1)
     if title is None:
         title = (f'{schedule.name}: after round {number} of '
@@ -113,8 +114,10 @@ def plot_holdings(schedule: Schedule, number: int = 0,
                      else chunk, WORDS)
     for row, name in enumerate(names):
         _, y = grid.middle(row, 0)
-        drawing.text(left - 8, y, name, WORDS, 'end', bold=True,
-                     fill=color(row) if row < devices else INK)
+        drawing.text(NAMES, y, name, WORDS, 'start')
+        if row < devices:
+            drawing.add(f'<rect class="key" x="4" y="{y - 5.5:g}" width="11" '
+                        f'height="11" fill="{color(row)}"/>')
     for x, line, kind in below:
         _draw_sign(drawing, x, bottom + 34 + 22 * line, kind, sums)
     return drawing

@@ -73,16 +73,17 @@ def plot_topology(topology: Topology,
     to 1, such as `Timing.busy()`; links that are not in it count as idle. The
     two links of a cable lie side by side, with triangles that point along.
     scale: explain the colours in a bar below. device: stands before the
-    number of nodes that have one, such as 'GPU '. title: the topology's name
-    if there is none.
+    number of nodes that have one, such as 'GPU ', and 'cpu' is written 'CPU'
+    then. title: the topology's name if there is none.
     """
     links, fastest = topology.links, max(
         link.bandwidth for link in topology.links)
     title = topology.name if title is None else title
     lines = wrapped(title, TITLE, width - 8, True) if title else []
     top, layout = 8 + 17 * len(lines), standing(topology)
-    names = {node: f'{device}{node}' if isinstance(node, int) else str(node)
-             for node in layout.at}
+    cpu = 'CPU' if device else 'cpu'
+    names = {node: f'{device}{node}' if isinstance(node, int)
+             else str(node).replace('cpu', cpu) for node in layout.at}
     half = 2 if layout.frames else 8 + max(
         width_of(words, WORDS) for words in names.values()) / 2
     high, scaled = 0.72 * width, load is not None and scale

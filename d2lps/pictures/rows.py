@@ -135,7 +135,8 @@ def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
              color: str, hatched: bool = False) -> None:
     """Words in the middle of a bar of this colour, if they fit.
 
-    hatched: there are lines on the bar, but none behind the words.
+    hatched: there are lines on the bar, or it is cut into slices, but not
+    behind the words.
     """
     left, right = ax.get_xlim()
     shown = min(end, right) - max(start, left)

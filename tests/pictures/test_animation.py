@@ -17,7 +17,7 @@ from d2lps.pictures.animation.layout import choose
 from d2lps.pictures.animation.playtime import Looping
 from d2lps.pictures.animation.race import LINKS, PLANS, racers
 from d2lps.pictures.animation.story import Message, Story, lanes
-from d2lps.pictures.drawing import width_of
+from d2lps.pictures.drawing import color, width_of
 from d2lps.pictures.ideas import drawings as ideas
 from d2lps.pictures.ideas import for_readme
 from d2lps.units import with_unit
@@ -110,6 +110,13 @@ def test_the_legend_fits_and_says_what_rows_and_columns_are(made, use):
     one_chunk = use in ('tree', 'one device')
     assert ('columns: chunks' in signs) != one_chunk and 'rows: what' in signs
     assert ('wider' in signs) == (use == 'two rings')
+    shapes = dict(re.findall(r'<g id="(s\d+)">(.*?)</g>', made[use].svg()))
+    used = re.findall('<use href="#([^"]*)"', signs)
+    assert len(used) == max(one.schedule.num_devices
+                            for one in made[use].timings)
+    for device, name in enumerate(used):  # as it is in the boxes
+        assert f'fill="{color(device)}" stroke-width' in shapes[name]
+        assert f'class="n">{device}<' in shapes[name]
 
 
 def ticks_of_nodes(svg):
@@ -180,7 +187,8 @@ def test_layouts_are_the_machines_own():
     down = at(SWITCH8, sch.tree(8), layout='tree')
     assert down[0][1] < down[1][1] == down[2][1] < down[6][1] < down[7][1]
     standing = layout.standing(topology.cluster(2, 2))
-    assert [name for *_, name in standing.frames] == ['machine 0', 'machine 1']
+    (x, _, wide, *_, one), (right, *_, two) = standing.frames
+    assert (one, two) == ('machine 0', 'machine 1') and x + wide < right
     for link in topology.cluster(2, 2).links:  # no cable crosses another
         (x1, _), (x2, _) = standing.ends(link)
         assert x1 == x2

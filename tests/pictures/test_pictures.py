@@ -162,6 +162,13 @@ def test_an_arrow_is_seen_on_the_busiest_links():
     assert all('stroke="white"' in head for head in heads)
 
 
+def test_cpus_are_written_as_gpus_are():
+    place = topology.cluster(2, 2)
+    shown = [drawing.svg() for drawing in (pictures.plot_topology(place),
+             pictures.plot_topology(place, device='GPU '))]
+    assert ['>CPU 0<' in svg for svg in shown] == [False, True]
+
+
 def test_the_schedulers_lines_end_at_workers_and_servers():
     svg = pictures.draw_cluster(2, 2).svg()
     boxes = re.findall('<rect x="([^"]*)" y="([^"]*)" width="120" '

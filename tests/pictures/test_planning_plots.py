@@ -46,6 +46,10 @@ def test_the_parts_of_a_step_make_its_bar():
     assert [*ends.values()] == pytest.approx([*table.seconds], rel=0.01)
     assert [float(text.get_text()) for text in ax.texts] == pytest.approx(
         [*table.seconds], abs=0.05)
+    ax.figure.draw_without_rendering()
+    for row, text in enumerate(ax.texts):  # a number does not touch its bar
+        right, _ = ax.transData.transform((ends[row], row))
+        assert text.get_window_extent().x0 > right + 2
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names[0] == 'data 16, tensor 4, pipeline 1'
     assert plot_parts(table, 'abc').get_yticklabels()[2].get_text() == 'c'

@@ -215,8 +215,8 @@ class Animation(Drawing):
                 y += (panel.height + BETWEEN) * stack
         drawing.add('<g class="signs">')
         for k in range(n):
-            drawing.box(12 + 24 * k, low - 8, 24, 16, str(k), k, 12,
-                        stroke='white')
+            drawing.add(f'<use href="#{self.panels[0].part(k, 24, 0, 16)}" '
+                        f'x="{12 + 24 * k}" y="{low - 8:g}"/>')
         low += 20 * (n > 4)
         drawing.text(after, low, brought, 13, 'start')
         for bandwidth, words in zip(panel.rates, speeds):

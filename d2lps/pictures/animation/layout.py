@@ -18,6 +18,7 @@ Bars: TypeAlias = Mapping[Node, tuple[float, float, float]]
 Ports: TypeAlias = Mapping[tuple[Node, Node], Point]
 GAP, CABLE, BAR, SMALL = 10, 76, 44, 30  # between boxes; heights
 ROOM = 20  # of a box, where nothing travels
+EDGE = 12  # between a machine's frame and what is in it
 
 
 class Layout:
@@ -215,11 +216,12 @@ def _rows(topology, size, box, cable, bar):
         row(above, left, width, middle, switch, level)
         for node in top:
             ports[node, switch] = ports[switch, node][0], upper
-            frames.append((left - 12, middle - high / 2 - 26, width + 24,
+            frames.append((left - EDGE, middle - high / 2 - 26,
+                           width + 2 * EDGE,
                            box[1] / 2 + 38 - middle + high / 2,
                            f'machine {m}'))
-        left += width + GAP + 12
-    width = left - GAP - 12
+        left += width + GAP + 2 * EDGE
+    width = left - GAP - 2 * EDGE
     for node in top:
         bars[node], at[node] = (0, width, upper), (width / 2, upper)
         row([n for n in near[node] if n not in inner], 0, width,

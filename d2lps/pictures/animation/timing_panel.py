@@ -241,8 +241,8 @@ class Panel:
         return self._define(f'<circle r="7.5" fill="white" stroke="{DONE}" '
                             f'stroke-width="1.5"/>{path}/>')
 
-    def _row(self, device, width, y, high):
-        """The part of one device in a chunk."""
+    def part(self, device: int, width: float, y: float, high: float) -> str:
+        """The part of one device in a chunk: the name of a shape."""
         out = ''
         if high >= 8 and width >= 8:
             out += self.drawing.hatch(0, y, width, high, device)
@@ -262,7 +262,7 @@ class Panel:
         high = high or self.row
         for device in np.flatnonzero(counts).tolist():
             y = rows.index(device) * high
-            out += f'<use href="#{self._row(device, width, y, high)}"/>'
+            out += f'<use href="#{self.part(device, width, y, high)}"/>'
             if counts[device] > 1:
                 out += (f'<text x="{width / 2:.3g}" y="{y + high - 2:.4g}" '
                         'class="n" fill="#b00">'

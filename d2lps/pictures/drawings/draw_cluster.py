@@ -65,8 +65,11 @@ def draw_cluster(num_workers: int = 2, num_servers: int = 2,
             drawing.line((x, near), (x, far), width=1)
     drawing.box(588, 138, 128, 74, 'scheduler\nonly introduces\nthem', 'white')
     for words, y, style in (('push', 244, PUSH), ('pull', 270, PULL)):
-        drawing.arrow((616, y), (660, y), **style)
-        drawing.text(670, y, words, 13, 'start')
+        drawing.arrow((610, y), (650, y), **style)
+        drawing.text(658, y, words, 13, 'start')
+    if machines:
+        drawing.box(610, 287, 40, 20, dashed=True)
+        drawing.text(658, 297, 'machine', 13, 'start')
     for k, x in enumerate(workers):
         for j, down in enumerate(servers):
             a, b = x + 20 * (j - (n - 1) / 2), down + 20 * (k - (m - 1) / 2)
