@@ -234,7 +234,7 @@ def try_it(names):
 
 def main(name='installed'):
     os.chdir(Path(__file__).resolve().parents[1])
-    with open('setup/install.py', 'a') as turn:
+    with open_here('setup/install.py') as turn:
         wait_for(turn)
         if VENV.is_symlink() or (
                 VENV.exists() and not (VENV / 'folder').exists()):
@@ -263,6 +263,16 @@ def main(name='installed'):
         shutil.copytree('setup/jupyter', VENV / 'etc' / 'jupyter',
                         dirs_exist_ok=True)
         say(f'done. Now: {program(VENV, "jupyter")} lab notebooks')
+
+
+def open_here(name):
+    """A file of this folder, to write to it."""
+    try:
+        return open(name, 'a')
+    except OSError as error:
+        refuse(f'you cannot write into the folder {os.getcwd()} '
+               f'({error.strerror}), and what is installed goes there. Make a '
+               'copy of it that is yours, and go on there.')
 
 
 def wait_for(turn):

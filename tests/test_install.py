@@ -144,6 +144,14 @@ def test_a_disk_with_too_little_room(monkeypatch, folder):
     assert not Path('.venv').exists()
 
 
+def test_a_folder_that_cannot_be_written_to(folder):
+    Path('setup/install.py').mkdir()  # root may write to all files
+    with pytest.raises(SystemExit, match=r'^d2lps: you cannot write into the '
+                       f'folder {folder} '):
+        install.main()
+    assert not Path('.venv').exists()
+
+
 def test_what_others_have_made_is_not_touched(folder):
     Path('.venv').mkdir()
     Path('.venv/theirs').touch()
