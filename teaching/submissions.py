@@ -217,7 +217,7 @@ def _remark_shared(students: Iterable[Student]) -> None:
     """
     seen: dict[tuple[int, int], list[tuple[Student, File]]] = {}
     for student in students:
-        for file in student.files:
+        for file in [*student.files, *student.modules]:
             status = file.path.lstat()
             if status.st_nlink > 1:
                 seen.setdefault((status.st_dev, status.st_ino), []).append(

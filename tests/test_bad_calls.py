@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from d2lps import pictures, simulate, strategies, topology
 from d2lps.cluster.processes import cells
+from d2lps.pipelines import Pass, Timed
 from d2lps.recovery import best_interval
 
 RING, SWITCH = strategies.ring(4), topology.pcie_switch(4)
@@ -47,6 +48,14 @@ CALLS = {
                              "bandwidth must be .* was 'fast'"),
     'a plan that is none': (lambda: pictures.plot_holdings('ring'),
                             "schedule must be .* was 'ring'"),
+    'no plan to compare': (lambda: pictures.plot_progress({}),
+                           'plans must be a dict .* was {}'),
+    'no server on a circle': (lambda: pictures.plot_circle([], []),
+                              'before is too short: .*such as .0, 1'),
+    'a pass without an end': (
+        lambda: pictures.plot_pipeline([Timed(0, Pass('F', 0), 0,
+                                              float('inf'))]),
+        r'timed.0..end must be .* was inf'),
     'too many devices to draw': (
         lambda: pictures.explore_plans(num_devices=1000),
         'num_devices must be .* was 1000')}

@@ -133,6 +133,7 @@ def _plan_alt_text(bars, num_workers, until, title):
             f'{"; ".join(parts)}.')
 
 
+@checked(plans=plans, until=positive)
 def plot_progress(plans: Mapping[str, Plan], until: float | None = None,
                   ax: 'Axes | None' = None) -> 'Axes':
     """Gradients that were used until then, against virtual seconds.

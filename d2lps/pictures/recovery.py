@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import cos, pi, sin
 
-from d2lps.checks import checked, integer, one_of
+from d2lps.checks import checked, from_zero, integer, list_of, one_of
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import (
     INK,
@@ -60,6 +60,9 @@ def _draw_circle(title, alt, servers, num_points, chains):
     return drawing
 
 
+@checked(before=list_of(from_zero, 'a list of servers, such as [0, 1]'),
+         after=list_of(from_zero, 'a list of servers, such as [0, 1]'),
+         replicas=integer, num_keys=integer, num_points=integer)
 def plot_circle(before: Sequence[int], after: Sequence[int], replicas: int = 1,
                 num_keys: int = 32, num_points: int = 2) -> Row:
     """The circle with the servers `before`, and with those `after`.

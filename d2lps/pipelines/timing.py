@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from d2lps.checks import (checked, from_zero, instance_of, list_of, number,
-                          one_of, refuse)
+from d2lps.checks import (checked, from_zero, instance_of, integer, list_of,
+                          number, one_of, refuse)
 from d2lps.pipelines.orders import Pass
 
 KINDS = 'F', 'B', 'I', 'W'
+MOST_STAGES = 100_000
 
 
 class Timed(NamedTuple):
@@ -133,8 +134,17 @@ def time_passes(orders: Sequence[Sequence[Pass]],
     return timed
 
 
-TIMED = list_of(instance_of(Timed, 'a Timed, as from time_passes'),
-                'a list of Timed, as from time_passes')
+def _timed(name, value):
+    """A `Timed` whose fields are possible."""
+    one = instance_of(Timed, 'a Timed, as from time_passes')(name, value)
+    start = number(f'{name}.start', one.start)
+    return Timed(integer(f'{name}.stage', one.stage, least=0,
+                         most=MOST_STAGES),
+                 _pass(f'{name}.step', one.step), start,
+                 number(f'{name}.end', one.end, least=start))
+
+
+TIMED = list_of(_timed, 'a list of Timed, as from time_passes')
 
 
 def _busy(timed):

@@ -151,14 +151,21 @@ def test_links_are_named_and_not_followed(tmp_path):
     (folder / 'ada' / 'buckets.ipynb').symlink_to(folder / 'bob/tree.ipynb')
     (folder / 'eve').mkdir()
     os.link(folder / 'bob' / 'tree.ipynb', folder / 'eve' / 'tree.ipynb')
+    for name in 'gil', 'hal':
+        hand_in(tmp_path, name, answered())
+    (folder / 'gil' / 'helpers.py').write_text('a = 1')
+    os.link(folder / 'gil' / 'helpers.py', folder / 'hal' / 'helpers.py')
     (folder / 'fay').symlink_to(folder / 'bob')
-    ada, bob, eve = read_all(folder)
+    ada, bob, eve, gil, hal = read_all(folder)
     assert ada.remarks[''] == ['links are not read: work, picture.png']
     assert 'buckets.ipynb is a link' in ada.remarks['buckets'][0]
     assert [*ada.notebooks] == ['tree']
     for one in bob, eve:  # nobody loses points because of what others do
         assert one.notebooks and one.remarks[''] == [
             "tree.ipynb is one file with another student's, by a hard link"]
+    for one in gil, hal:
+        assert one.modules['tree'] and 'helpers.py is one file' in (
+            one.remarks[''][0])
     assert loose(folder) == ['fay']
 
 
