@@ -1,6 +1,7 @@
-"""Ctrl-C and SIGTERM end a grading once; nothing interrupts its cleaning.
+"""Ctrl-C, SIGTERM and SIGHUP end a grading once; its cleaning goes on.
 
-`timeout` and impatient people send signals in a row.
+`timeout` and impatient people send signals in a row. SIGHUP comes when the
+terminal is closed.
 """
 import signal
 import time
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio  # this module is imported first, and so imports little
 
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 QUIET = 1  # second, in which a further signal means the same
 
 _task: 'asyncio.Task | None' = None
@@ -18,12 +20,15 @@ _last = -float('inf')
 
 
 def listen() -> None:
-    """Raise KeyboardInterrupt, or cancel a task, at both signals.
+    """Raise KeyboardInterrupt, or cancel a task, at each of the signals.
 
-    A shell makes programs in the background ignore Ctrl-C: ours do not.
+    A shell makes programs in the background ignore Ctrl-C: ours do not. But
+    what `nohup` starts goes on when the terminal is closed.
     """
-    for number in signal.SIGINT, signal.SIGTERM:
-        signal.signal(number, _end)
+    for number in SIGNALS:
+        if (number != signal.SIGHUP
+                or signal.getsignal(number) != signal.SIG_IGN):
+            signal.signal(number, _end)
 
 
 def now_cancels(task: 'asyncio.Task | None') -> None:
@@ -33,8 +38,8 @@ def now_cancels(task: 'asyncio.Task | None') -> None:
 
 
 def ignore() -> None:
-    """Ignore both signals if we listen to them, also while Python ends."""
-    for number in signal.SIGINT, signal.SIGTERM:
+    """Ignore the signals that we listen to, also while Python ends."""
+    for number in SIGNALS:
         if signal.getsignal(number) is _end:
             signal.signal(number, signal.SIG_IGN)
 

@@ -103,8 +103,7 @@ def test_what_a_student_writes_about_it_is_kept():
     handed_in = solution('predict-then-measure')
     [why] = [cell for cell in handed_in.cells if cell.get('id') == 'why']
     why.source += '\nOther programs used a core.'
-    notebook, remarks = rebuild(solution('predict-then-measure'), handed_in)
-    assert not remarks
+    notebook, _ = rebuild(solution('predict-then-measure'), handed_in)
     assert any(cell.source == why.source for cell in notebook.cells
                if cell.cell_type == 'markdown')
     nbformat.validate(notebook)

@@ -104,7 +104,8 @@ except asyncio.CancelledError:
 '''
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_further_signals_do_not_end_the_cleaning(number):
     with subprocess.Popen(
             [sys.executable, '-c', CLEANS], cwd=ROOT, text=True,
