@@ -71,8 +71,8 @@ def test_a_target_of_make(command):
     if command in ELSEWHERE:
         would = run([*words, '-n', 'FROM=there', 'TO=my folder'])
         assert would.strip()
-        assert (command == 'make release') == would.endswith(
-            '.venv/bin/python -m teaching.release "my folder"\n')
+        assert (command == 'make release') == (
+            '.venv/bin/python -m teaching.release "my folder"' in would)
     else:
         assert command == 'make lab'
         assert re.search(r'^4\.\d+\.\d+$', run(words, ARGS='--version'),
