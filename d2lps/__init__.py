@@ -55,7 +55,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.cluster.peers.exchange': ('PeerError', 'Peers', 'PlanError',
                                 'join_peers'),
     '.cluster.connections': ('bytes_received', 'who_to_whom'),
-    '.cluster.recorded': ('cluster_or_record',),
+    '.cluster.recorded': ('cluster_or_record', 'here_or_record'),
     '.cluster.processes.cells': ('run_script',),
     '.cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                  'WorkerError', 'bare_mxnet', 'network_problem')},

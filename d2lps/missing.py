@@ -13,7 +13,7 @@ import sys
 
 # The chapters that run without MXNet. tests/test_chapter_lists.py compares all
 # such lists, here and on the pages, with what the chapters import and call.
-NEED_NO_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14 and 18 to 23'
+NEED_NO_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 16 and 18 to 23'
 # For each package the smallest extra of pyproject.toml that brings it.
 EXTRAS = {'IPython': 'notebooks', 'ipywidgets': 'notebooks',
           'matplotlib': 'notebooks', 'pandas': 'tables',
@@ -56,28 +56,42 @@ class NoMXNet(NotInstalled):
             besides, where_it_runs()))))
 
 
+IN_A_TAB = sys.platform == 'emscripten'  # a browser tab
+
+
 class NoFork(OSError):
     """The processes of a cluster are forked, and this system cannot."""
 
     def __init__(self) -> None:
-        super().__init__('A cluster forks its processes, which '
-                         f'{platform.system()} cannot: {ON_WINDOWS}')
+        how = ('run the notebook on a Linux machine, where "make lab" '
+               'installs it.' if IN_A_TAB else ON_WINDOWS)
+        super().__init__(f'A cluster forks its processes, which {system()} '
+                         f'cannot: {how}')
 
     def _render_traceback_(self):
         return [f'OSError: {self}']
 
 
+def system() -> str:
+    return 'a browser tab' if IN_A_TAB else platform.system()
+
+
+def can_fork() -> bool:
+    """Not on Windows; in a browser tab `os.fork` is there, but fails."""
+    return hasattr(os, 'fork') and not IN_A_TAB
+
+
 def check_fork() -> None:
-    """Raise NoFork on Windows."""
-    if not hasattr(os, 'fork'):
+    """Raise NoFork where processes cannot be forked."""
+    if not can_fork():
         raise NoFork
 
 
 def where_it_runs() -> str:
     """What the reader does on a system without MXNet."""
     if sys.platform == 'win32':
-        return ('MXNet does not exist for Windows, and clusters (chapter 12) '
-                f'do not run there: {ON_WINDOWS}')
+        return ('MXNet does not exist for Windows, and clusters do not '
+                f'run there: {ON_WINDOWS}')
     if sys.platform == 'darwin' and platform.machine() == 'arm64':
         return ('MXNet does not exist for Apple silicon: start Docker and run '
                 '"docker compose up".')

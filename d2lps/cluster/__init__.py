@@ -10,6 +10,7 @@ from d2lps.lazy_names import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
     '.bare': ('bare_mxnet',),
-    '.cluster': ('Cluster', 'ClusterError', 'WorkerError'),
+    '.cluster': ('Cluster',),
     '.network': ('Network', 'network_problem'),
+    '.processes.calls': ('ClusterError', 'WorkerError'),
     '.store.client': ('StoreError',)})

@@ -11,6 +11,8 @@ from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any, NoReturn
 
+import cloudpickle  # noqa: F401  so that its lack is said at once
+
 from d2lps import checks
 from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
                           number, shown, text)

@@ -3,30 +3,39 @@
 If PyTorch is missing, for example, the chapter continues with a `Record`. It
 returns the results of the same calls on another machine, from a file that was
 written there. With D2LPS_RECORD=yes in the environment, cells write the file.
+`here_or_record` does the same for calls in the notebook's own process.
 """
 import base64
 import hashlib
+import inspect
 import io
 import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from d2lps.asynchrony.clock import Point
 from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
                           list_of, one_of, text)
-from d2lps.cluster.cluster import Cluster
 from d2lps.cluster.network import Network, network_problem
 from d2lps.cluster.processes import cells
-from d2lps.cluster.processes.calls import View, register_magic, show
-from d2lps.missing import NO_TORCH, is_hidden
+from d2lps.cluster.processes.calls import (View, WorkerError,
+                                           register_magic, show)
+from d2lps.cluster.processes.group import Death
+from d2lps.missing import NO_TORCH, can_fork, is_hidden, system
 from d2lps.units import several
+
+if TYPE_CHECKING:  # it needs packages that a record does not
+    from d2lps.cluster.cluster import Cluster
 
 HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
 EXPOSED = ('Without it, PyTorch would listen on ports of this machine, which '
@@ -34,14 +43,18 @@ EXPOSED = ('Without it, PyTorch would listen on ports of this machine, which '
            'loopback=True')
 
 
+def lacking_library(needs: Sequence[str]) -> str:
+    """The first library that is missing here, in words; '' if none."""
+    return next((HOW[one] for one in needs if not has(one)), '')
+
+
 def lacking(needs: Sequence[str], network: Network | None,
             loopback: bool) -> str:
     """What this machine lacks, in a line; '' if nothing."""
-    for library in needs:
-        if not has(library):
-            return HOW[library]
-    if not hasattr(os, 'fork'):
-        return f'{platform.system()} cannot fork the processes of a cluster'
+    if lacking_library(needs):
+        return lacking_library(needs)
+    if not can_fork():
+        return f'{system()} cannot fork the processes of a cluster'
     problem = ''
     if network and not loopback:
         problem = network_problem(network.delay)
@@ -64,18 +77,21 @@ def _private(needs, network, loopback, **_):
 
 
 @checked(_private, record=text, num_workers=integer, num_servers=from_zero,
-         needs=list_of(one_of(*HOW), least=0),
-         network=instance_of((Network, type(None)), 'a Network, or None'),
-         loopback=boolean)
+         needs=list_of(one_of(*HOW), least=0), restarts=from_zero,
+         elastic=boolean, loopback=boolean,
+         network=instance_of((Network, type(None)), 'a Network, or None'))
 def cluster_or_record(record: str, num_workers: int,
                       needs: Sequence[str] = ('torch',), num_servers: int = 0,
                       network: Network | None = None,
-                      loopback: bool = False) -> 'Cluster | Record | Recorder':
+                      loopback: bool = False, restarts: int = 0,
+                      elastic: bool = False
+                      ) -> 'Cluster | Record | Recorder':
     """A `Cluster`, or, if something is missing, a `Record` of one.
 
     Args:
         record: the JSON file with the results of another machine.
-        num_workers, num_servers, network: as in `Cluster`.
+        num_workers, num_servers, network, restarts, elastic: as in
+            `Cluster`.
         needs: libraries without which its cells fail: 'torch', 'mxnet'; []
             if only the network can be missing.
         loopback: True runs it without `network` if that is not allowed.
@@ -92,10 +108,40 @@ def cluster_or_record(record: str, num_workers: int,
         return Record(record, why)
     if network and network_problem(network.delay):
         network = None
-    cluster = Cluster(num_workers, num_servers, network=network)
+    from d2lps.cluster.cluster import Cluster
+    cluster = Cluster(num_workers, num_servers, network=network,
+                      restarts=restarts, elastic=elastic)
     if os.environ.get('D2LPS_RECORD'):
         return Recorder(cluster, record, needs)
     return cluster
+
+
+class Here:
+    """`run` calls a function in this process, as if it were a worker."""
+    num_workers = 0
+
+    @staticmethod
+    def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+
+@checked(record=text, needs=list_of(one_of(*HOW)))
+def here_or_record(record: str, needs: Sequence[str]
+                   ) -> 'Here | Record | Recorder':
+    """`Here`, or, if a library of `needs` is missing, a `Record`.
+
+    Its `run` calls a function. The record has the results of its code with
+    its arguments, and says of others that they are not run. See
+    `cluster_or_record`.
+    """
+    why = lacking_library(needs)
+    if why:
+        recorded = Record(record, why)
+        show(repr(recorded))
+        return recorded
+    if os.environ.get('D2LPS_RECORD'):
+        return Recorder(Here(), record, needs)
+    return Here()
 
 
 def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
@@ -106,10 +152,25 @@ def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
         one for one in args if isinstance(one, str))])
 
 
+def key_here(function: Callable[..., Any], args: Sequence[Any],
+             kwargs: dict[str, Any]) -> str:
+    """Its name, and a hash of its code and of all its arguments.
+
+    So a reader who changes something does not see a result of something else.
+    """
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    words = json.dumps([inspect.getsource(function).strip(), bound.arguments],
+                       default=encoded)
+    return (f'{function.__name__} '
+            f'{hashlib.sha256(words.encode()).hexdigest()}')
+
+
 class Record:
     """Stands for a cluster that cannot run here: `view`, `run`, `traffic`.
 
-    The second call returns what the second call returned there, and so on.
+    The second call returns what the second call returned there, and so on. A
+    call that failed there raises the same WorkerError here.
     """
 
     def __init__(self, path: str, why: str) -> None:
@@ -118,14 +179,20 @@ class Record:
         self._calls, self._why, self._said = found['calls'], why, None
         self._times: dict[str, int] = {}
         self.view = View(self)
-        register_magic(self)
+        if self.num_workers:
+            register_magic(self)
 
     def run(self, function: Callable[..., Any], /, *args: Any,
-            **kwargs: Any) -> list[Any] | None:
-        return self._next(key_of(function, args))
+            **kwargs: Any) -> Any:
+        return self._next(key_of(function, args) if self.num_workers else
+                          key_here(function, args, kwargs))
 
     def traffic(self) -> dict[str, list[int]] | None:
         return self._next('traffic')
+
+    @property
+    def deaths(self) -> list[Death] | None:
+        return self._next('deaths')
 
     def _next(self, key):
         if key not in self._calls:
@@ -133,10 +200,12 @@ class Record:
             return None
         calls, number = self._calls[key], self._times.get(key, 0)
         self._times[key] = number + 1
-        value, printed = calls[min(number, len(calls) - 1)]
-        if printed or value is not None:
+        value, printed, *failed = calls[min(number, len(calls) - 1)]
+        if printed or failed or value is not None:
             self._say_so()
         show(printed, end='')
+        if failed:
+            raise_as_there(*failed)
         return value
 
     def _say_so(self):
@@ -156,8 +225,19 @@ class Record:
         self.close()
 
     def __repr__(self) -> str:
+        workers = (f'{several(self.num_workers, "worker")}, '
+                   if self.num_workers else '')
         return (f'{self._why}. What follows was recorded elsewhere: '
-                f'{several(self.num_workers, "worker")}, {self._from}')
+                f'{workers}{self._from}')
+
+
+def raise_as_there(in_red: str, errors: dict[str, str],
+                   tracebacks: list[str], waits: dict[str, list[Any]]) -> None:
+    """Show the errors that came first, as there, and raise all of them."""
+    show(in_red, 'stderr', end='')
+    raise WorkerError({int(rank): words for rank, words in errors.items()},
+                      tracebacks, {int(rank): (other, round, closed) for rank,
+                                   (other, round, closed) in waits.items()})
 
 
 def number_of_cell() -> int | None:
@@ -169,7 +249,7 @@ def number_of_cell() -> int | None:
 class Recorder:
     """A cluster that writes its results into a record."""
 
-    def __init__(self, cluster: Cluster, path: str,
+    def __init__(self, cluster: Any, path: str,
                  needs: Iterable[str]) -> None:
         libraries = [f'{name} {version(name)}' for name in needs]
         self._cluster, self._path = cluster, Path(path)
@@ -177,7 +257,8 @@ class Recorder:
                                         f'{os.cpu_count()} processors']),
                      'num_workers': cluster.num_workers, 'calls': {}}
         self.view = View(self)
-        register_magic(self)
+        if cluster.num_workers:
+            register_magic(self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
@@ -189,11 +270,19 @@ class Recorder:
         self._cluster.close()
 
     def run(self, function: Callable[..., Any], /, *args: Any,
-            **kwargs: Any) -> list[Any]:
-        printed = Both()
-        with redirect_stdout(printed):
-            value = self._cluster.run(function, *args, **kwargs)
-        self._note(key_of(function, args), value, printed.getvalue())
+            **kwargs: Any) -> Any:
+        key = (key_of(function, args) if self._cluster.num_workers else
+               key_here(function, args, kwargs))
+        printed, in_red = Both(sys.stdout), Both(sys.stderr)
+        try:
+            with redirect_stdout(printed), redirect_stderr(in_red):
+                value = self._cluster.run(function, *args, **kwargs)
+        except WorkerError as error:
+            errors, tracebacks, waits = error.reports
+            self._note(key, None, printed.getvalue(), in_red.getvalue(),
+                       errors, [*map(without_folders, tracebacks)], waits)
+            raise
+        self._note(key, value, printed.getvalue())
         return value
 
     def traffic(self) -> dict[str, tuple[int, int]]:
@@ -201,10 +290,16 @@ class Recorder:
         self._note('traffic', {name: [*both] for name, both in value.items()})
         return value
 
-    def _note(self, key, value, printed=''):
+    @property
+    def deaths(self) -> list[Death]:
+        self._note('deaths', self._cluster.deaths)
+        return self._cluster.deaths
+
+    def _note(self, key, value, printed='', *failed):
         if isinstance(value, list) and all(one is None for one in value):
             value = None
-        self._all['calls'].setdefault(key, []).append([value, printed])
+        self._all['calls'].setdefault(key, []).append(
+            [marked(value), printed, *failed])
         self._path.write_text(json.dumps(self._all, default=encoded) + '\n')
 
     def __repr__(self) -> str:
@@ -212,21 +307,40 @@ class Recorder:
 
 
 class Both(io.StringIO):
-    """Keeps what is printed, and also shows it."""
+    """Keeps what is printed, and also shows it on a stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: TextIO) -> None:
         super().__init__()
-        self._shown = sys.stdout
+        self._shown = shown
 
     def write(self, words: str) -> int:
         self._shown.write(words)
         return super().write(words)
 
 
+def without_folders(traceback: str) -> str:
+    """A traceback that names files without their folders."""
+    return re.sub(r'File "/[^"]*/', 'File "', traceback)
+
+
+KNOWN = {kind.__name__: kind for kind in (Death, Point)}
+
+
+def marked(value: Any) -> Any:
+    """With its `KNOWN` objects as dicts, which JSON can hold."""
+    if type(value) is Point:
+        return {'known': 'Point', 'fields': value._asdict()}
+    if isinstance(value, (list, tuple)):
+        return [marked(one) for one in value]
+    return value
+
+
 def encoded(value: Any) -> Any:
-    """For JSON: an array, or a number of NumPy's."""
+    """For JSON: an array, a number of NumPy's, or a death."""
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Death):
+        return {'known': 'Death', 'fields': asdict(value)}
     if not isinstance(value, np.ndarray):
         raise TypeError(f'a record cannot hold {value!r}: let the cell make '
                         'numbers, texts, lists, or an array of it')
@@ -235,6 +349,8 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(found: dict[str, Any]) -> Any:
+    if 'known' in found:
+        return KNOWN[found['known']](**found['fields'])
     if 'array' not in found:
         return found
     flat = np.frombuffer(base64.b64decode(found['array']), found['dtype'])

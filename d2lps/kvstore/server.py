@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 from d2lps.annotations import Array, Device, Key
 from d2lps.checks import checked, integer
-from d2lps.engine import array, array_list, device, nbytes
+from d2lps.kvstore.arrays import (alike, array, array_list, device, nbytes,
+                                  same_kind)
 from d2lps.kvstore.store_arguments import how_far, store_key, up_to_1000
-from d2lps.training.array_checks import alike
 from d2lps.units import SIZES, several, with_unit
 
 # It takes a key, the sum of the workers' pushes, and the stored value.
@@ -67,11 +67,10 @@ def known(self: 'Server', key: Key, rank: int, value: Array | None = None
                          f'init({key!r}, ...) first')
     integer('rank', rank, least=0, most=self.num_workers - 1)
     stored = self.shards[key].value
-    if value is not None and (value.shape, value.dtype) != (
-            stored.shape, stored.dtype):
+    if value is not None and not same_kind(value, stored):
         raise ValueError(f'value of key {key!r} must be of shape '
-                         f'{stored.shape} and of the dtype given to init; '
-                         f'it was of shape {value.shape}')
+                         f'{stored.shape} and of the kind and dtype given to '
+                         f'init; it was of shape {value.shape}')
 
 
 class Server:

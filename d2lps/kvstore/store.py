@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as onp
 
 from d2lps.annotations import Key
-from d2lps.checks import checked, function, instance_of, integer
-from d2lps.engine import mx
+from d2lps.checks import checked, function, integer
+from d2lps.kvstore.arrays import (an_optimizer, begin_thread, kinds, seen,
+                                  server_device)
 from d2lps.kvstore.placement import place
 from d2lps.kvstore.server import (BoundedServer, Server, Updater, parts,
                                   total)
@@ -21,7 +22,14 @@ from d2lps.kvstore.store_arguments import (Keys, Values, any_priority, by_key,
                                            updater_or_none)
 from d2lps.units import several
 
-np = mx.np
+
+def _arrays(keys, values, name='value'):
+    return {key: [*map(seen, arrays)] for key, arrays in by_key(
+        keys, values, kinds(), name).items()}
+
+
+def _of(kind):
+    return ' of NumPy' if issubclass(kind, onp.ndarray) else ''
 
 
 class Stopped(RuntimeError):
@@ -47,9 +55,10 @@ class KVStore:
         timeout: seconds that a call waits, longer if an updater takes longer.
         split_from: values of this many elements are split; see `place`.
 
-    A value is one array, or a list with one of each device. A list of keys
-    takes a list of values. Unlike MXNet's, it refuses another shape or dtype
-    at once, and never shares memory with the caller's array.
+    A value is one array, or a list with one of each device: of MXNet, or of
+    NumPy, which needs no MXNet. A list of keys takes a list of values. Unlike
+    MXNet's, it refuses another shape or dtype at once, and never shares memory
+    with the caller's array.
 
     Raises, from every call:
         ValueError: for a bad argument; nothing has changed then.
@@ -58,7 +67,7 @@ class KVStore:
     """
 
     servers: list[Server]
-    _kinds: dict[Key, tuple[tuple[int, ...], type]]  # shape, dtype
+    _kinds: dict[Key, tuple[type, tuple[int, ...], type]]  # shape, dtype
     _places: dict[Key, list[tuple[int, int, int]]]  # as `place` says
     _inits: set[tuple[int, Key]]  # rank, key
     _ended: list[bool]  # has something when `run` has ended
@@ -72,7 +81,7 @@ class KVStore:
         self.rank, self.num_workers = 0, num_workers
         self._in_rounds = consistency in ('sync', 0)
         self.servers = []
-        for device in map(mx.cpu, range(num_servers)):
+        for device in map(server_device, range(num_servers)):
             if consistency == 'sync' or consistency == 0:
                 self.servers.append(Server(device, num_workers))
             else:
@@ -115,7 +124,7 @@ class KVStore:
         all of them.
         """
         store, pool = copy.copy(self), ThreadPoolExecutor(
-            self.num_workers, initializer=mx.npx.set_np)  # kept by thread
+            self.num_workers, initializer=begin_thread)
         store._ended = []
         calls = [pool.submit(function, store.worker(rank))
                  for rank in range(self.num_workers)]
@@ -161,13 +170,14 @@ class KVStore:
         """
         self._set(lambda: updater)
 
-    @checked(optimizer=instance_of(mx.optimizer.Optimizer, (
-        'one of mx.optimizer, such as mx.optimizer.SGD()')))
+    @checked(optimizer=an_optimizer)
     def set_optimizer(self, optimizer: Any) -> None:
         """Give each server a copy of an `mx.optimizer` as its updater.
 
         All workers may call it, as `set_updater`.
         """
+        import mxnet as mx
+
         def updater():
             own = copy.deepcopy(optimizer)
             own.allow_np_array = True  # it may be a new thread's
@@ -187,7 +197,7 @@ class KVStore:
     def init(self, key: Keys, value: Values) -> None:
         """Store first values: worker 0's count, the others wait for it."""
         with self._held():
-            groups = by_key(key, value, mx.np.ndarray)
+            groups = _arrays(key, value)
             if len({type(k) for k in (*groups, *self._kinds)}) > 1:
                 raise ValueError(f'key is {key!r}, but a store has int keys '
                                  'only or str keys only')
@@ -198,7 +208,7 @@ class KVStore:
             self._note_call('init', key)
             if self.rank == 0:
                 for k, [value] in groups.items():
-                    self._kinds[k] = value.shape, value.dtype
+                    self._kinds[k] = type(value), value.shape, value.dtype
                     self._places[k] = place(k, value.size, len(self.servers),
                                             self.split_from)
                     for server, part in self._parts(k, value):
@@ -214,7 +224,7 @@ class KVStore:
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
         with self._held():
-            groups = self._check(by_key(key, value, mx.np.ndarray), 'value')
+            groups = self._check(_arrays(key, value), 'value')
             if not self._in_rounds and self.servers[0].updater is None:
                 raise ValueError(
                     f'a store with consistency={self.consistency!r} needs an '
@@ -242,7 +252,7 @@ class KVStore:
     def pull(self, key: Keys, out: Values, priority: int = 0) -> None:
         """Copy values into `out`: an array, or a list of one per device."""
         with self._held():
-            groups = self._check(by_key(key, out, mx.np.ndarray, 'out'), 'out')
+            groups = self._check(_arrays(key, out, 'out'), 'out')
             self._note_call('pull', key)
             self._wait('push', groups, self._missing)
             for k, arrays in groups.items():
@@ -250,8 +260,8 @@ class KVStore:
                           for number, _, _ in self._places[k]]
                 value = pulled[0]
                 if len(pulled) > 1:
-                    value = np.concatenate([part.as_in_ctx(value.ctx)
-                                            for part in pulled])
+                    value = seen(onp.concatenate([
+                        part.as_in_ctx(value.ctx) for part in pulled]))
                     value = value.reshape(arrays[0].shape)
                 for array in arrays:
                     value.copyto(array)
@@ -262,7 +272,7 @@ class KVStore:
         """Push `value`, then pull into `out`, or into `value` itself."""
         if out is not None:
             with self._held():  # nothing is pushed if the pull must fail
-                self._check(by_key(key, out, mx.np.ndarray, 'out'), 'out')
+                self._check(_arrays(key, out, 'out'), 'out')
         self.push(key, value)
         self.pull(key, value if out is None else out)
 
@@ -279,13 +289,15 @@ class KVStore:
                 raise ValueError(f'key {key!r} is not in the store, call '
                                  f'init({key!r}, ...) first; it has the keys '
                                  f'{list(self._kinds)}')
-            shape, dtype = self._kinds[key]
+            kind, shape, dtype = self._kinds[key]
             for array in arrays:
-                if (array.shape, array.dtype) != (shape, dtype):
+                if (type(array), array.shape, array.dtype) != (
+                        kind, shape, dtype):
                     raise ValueError(
                         f'{name} of key {key!r} must be {onp.dtype(dtype)} '
-                        f'of shape {shape}, as in init; it was '
-                        f'{onp.dtype(array.dtype)} of shape {array.shape}')
+                        f'of shape {shape}{_of(kind)}, as in init; it was '
+                        f'{onp.dtype(array.dtype)} of shape {array.shape}'
+                        f'{_of(type(array))}')
         return groups
 
     def _raise_if_ended(self):

@@ -33,11 +33,11 @@ def store_key(name: str, value: Any) -> Key:
            f'{MOST_NAME} characters')
 
 
-def by_key(keys: Keys, values: Values, kind: type, name: str = 'value'
-           ) -> dict[Key, list[Array]]:
+def by_key(keys: Keys, values: Values, kind: type | tuple[type, ...],
+           name: str = 'value') -> dict[Key, list[Array]]:
     """{key: [arrays]} from a key or a list; one that comes twice has all.
 
-    kind: the class of MXNet's arrays.
+    kind: the class of MXNet's arrays, or the classes of more arrays.
     """
     if not isinstance(keys, (list, tuple)):
         keys, values = [keys], [values]
@@ -52,8 +52,9 @@ def by_key(keys: Keys, values: Values, kind: type, name: str = 'value'
         store_key('key', key)
         arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
         if not arrays or not all(isinstance(a, kind) for a in arrays):
-            raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
-                             'array or a list of them; it was '
-                             f'{shown(arrays)}')
+            what = ('an mxnet.np array' if isinstance(kind, type) else
+                    'an array of MXNet or NumPy')
+            raise ValueError(f'{name} of key {key!r} must be {what} or a list '
+                             f'of them; it was {shown(arrays)}')
         groups.setdefault(key, []).extend(arrays)
     return groups

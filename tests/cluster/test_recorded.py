@@ -2,14 +2,17 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from d2lps.cluster import Cluster, Network, recorded
+from d2lps import join_peers, strategies, travel
+from d2lps.asynchrony.clock import Point
+from d2lps.cluster import Cluster, Network, WorkerError, recorded
 from d2lps.cluster.processes import cells
-from d2lps.cluster.recorded import (Record, Recorder, cluster_or_record,
-                                    key_of)
+from d2lps.cluster.recorded import (Here, Record, Recorder, cluster_or_record,
+                                    here_or_record, key_of)
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
 CHAPTERS = [path for path in sorted(NOTEBOOKS.glob('[0-9]*.ipynb'))
@@ -152,6 +155,115 @@ def test_bad_arguments_are_named(name, value):
 def test_a_record_that_is_not_there(no_torch):
     with pytest.raises(FileNotFoundError, match='nowhere.json'):
         cluster_or_record('nowhere.json', 2, loopback=True)
+
+
+def test_in_a_browser_tab_nothing_can_fork(record, monkeypatch):
+    """Though its Python has os.fork."""
+    monkeypatch.setattr('d2lps.missing.IN_A_TAB', True)
+    assert repr(cluster_or_record(str(record), 1, [])).startswith(
+        'a browser tab cannot fork the processes of a cluster. ')
+
+
+def fail():
+    peers = join_peers()
+
+    def stop():
+        if peers.rank == 1 and peers.round == 1:
+            raise MemoryError('worker 1 has a broken memory')
+    travel.run(peers, strategies.ring(3), np.ones(6), before_round=stop)
+
+
+def test_a_recorded_error_is_the_one_of_the_workers(
+        tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('D2LPS_RECORD', 'yes')
+    path = str(tmp_path / 'error.json')
+    with cluster_or_record(path, 3, []) as cluster:
+        with pytest.raises(WorkerError) as real:
+            cluster.run(fail)
+    with pytest.raises(WorkerError) as found:
+        Record(path, 'no fork').run(fail)
+    one, other = real.value, found.value
+    assert (other.errors, other.first, str(other)) == (
+        one.errors, 1, str(one)) and {*other.errors} == {0, 1, 2}
+    assert 'MemoryError' in other.__notes__[1]
+    assert ('File "' in ''.join(other.__notes__)
+            and 'File "/' not in ''.join(other.__notes__))
+    assert capsys.readouterr().out.startswith('(recorded elsewhere: ')
+
+
+def test_errors_that_came_first_are_red_again(tmp_path, capsys):
+    class MadeUp:
+        num_workers = 1
+
+        def run(self, function):
+            print('[worker 0] waits', file=sys.stderr)
+            raise WorkerError({0: 'ValueError: no'}, ['trace'])
+
+    path = str(tmp_path / 'red.json')
+    for one in (lambda: Recorder(MadeUp(), path, []),
+                lambda: Record(path, 'no fork')):
+        with pytest.raises(WorkerError, match='^worker 0: ValueError: no'):
+            one().run(fail)
+        assert capsys.readouterr().err == '[worker 0] waits\n'
+
+
+def die():
+    peers = join_peers()
+    if peers.num_workers == 2 and peers.rank == 1:
+        os.kill(os.getpid(), 9)
+    return peers.num_workers
+
+
+def test_a_death_is_recorded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('D2LPS_RECORD', 'yes')
+    path = str(tmp_path / 'death.json')
+    with cluster_or_record(path, 2, [], restarts=1, elastic=True) as cluster:
+        assert cluster.run(die) == [1]
+        real, said = cluster.deaths, capsys.readouterr().out
+    known = Record(path, 'no fork')
+    assert known.run(die) == [1] and known.deaths == real
+    assert str(known.deaths[0]) == 'worker 1 was ended by SIGKILL'
+    assert said and said in capsys.readouterr().out
+
+
+def learned(times, lr=0.1):
+    print('learns')
+    return [[Point(1, 2.0, lr * len(times))]]
+
+
+def test_calls_in_this_process_are_recorded(tmp_path, monkeypatch, capsys):
+    path, times = str(tmp_path / 'here.json'), np.ones((4, 2))
+    here = here_or_record(path, ['mxnet'])
+    assert isinstance(here, Here) and not os.path.exists(path)
+    real = here.run(learned, times, lr=0.2)
+    monkeypatch.setenv('D2LPS_RECORD', 'yes')
+    assert here_or_record(path, ['mxnet']).run(learned, times, lr=0.2) == real
+    monkeypatch.setenv('D2LPS_WITHOUT', 'mxnet')
+    capsys.readouterr()
+    known = here_or_record(path, ['mxnet'])
+    assert known.run(learned, times, 0.2) == real == [[Point(1, 2.0, 0.8)]]
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith('MXNet is not installed here. What follows was '
+                            'recorded elsewhere: mxnet 1.9.1, ')
+    assert second.startswith('(recorded elsewhere: mxnet 1.9.1, ')
+    assert third == 'learns'
+
+
+def test_other_arguments_or_other_code_are_not_run(
+        tmp_path, monkeypatch, capsys):
+    path = str(tmp_path / 'here.json')
+    monkeypatch.setenv('D2LPS_RECORD', 'yes')
+    here_or_record(path, ['mxnet']).run(learned, [1])
+    monkeypatch.setenv('D2LPS_WITHOUT', 'mxnet')
+    known = here_or_record(path, ['mxnet'])
+    assert known.run(learned, [1], lr=0.1)
+    capsys.readouterr()
+    assert known.run(learned, [1], lr=0.3) is None
+    assert known.run(learned, [2]) is None
+    monkeypatch.setattr(recorded.inspect, 'getsource', lambda _: 'changed')
+    assert known.run(learned, [1]) is None
+    assert capsys.readouterr().out == (
+        3 * 'Not run: MXNet is not installed here.\n')
 
 
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)

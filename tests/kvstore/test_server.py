@@ -152,7 +152,8 @@ def test_arrays_unlike_each_other_are_not_summed():
     ('push', ('w', 0, np.ones(3)), "value of key 'w' must be of shape"),
     ('push', ('w', 0, 1.0), 'value must be an MXNet array'),
     ('pull', ('v', 0), "key 'v' is not on this server"),
-    ('init', ('v', onp.ones(2)), 'value must be an MXNet array')])
+    ('push', ('w', 0, onp.ones(2, 'float32')), 'value .* and of the kind'),
+    ('init', ('v', [1.0, 1.0]), 'value must be an MXNet array')])
 def test_a_wrong_call_changes_nothing(server, call, arguments, message):
     with pytest.raises(ValueError, match=f'^{message}'):
         getattr(server, call)(*arguments)

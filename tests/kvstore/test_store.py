@@ -449,8 +449,9 @@ def store():
     (0, np.ones(3), r'of key 0 must be float32 of shape \(2,\), as in init; '
                     r'it was float32 of shape \(3,\)'),
     (0, np.ones(2, dtype='int32'), 'it was int32 of shape'),
-    (0, onp.ones(2), 'of key 0 must be an mxnet.np array'),
-    (0, mx.nd.ones(2), 'of key 0 must be an mxnet.np array'),
+    (0, onp.ones(2, 'float32'), r'of key 0 must be float32 of shape \(2,\), '
+     r'as in init; it was float32 of shape \(2,\) of NumPy'),
+    (0, mx.nd.ones(2), 'of key 0 must be an array of MXNet or NumPy'),
     ([0, 1], [full(1)], '^key is a list, so .* the 2 keys'),
     (True, full(1), 'key must be an int or a str'),
     ([], full(1), 'key must be a key or a list of keys')])
@@ -466,7 +467,7 @@ def test_a_wrong_call_is_explained(store, call, key, value, message):
     (0, full(1), 'key 0 is initialised already'),
     ([2, 2], [full(1)] * 2, 'key 2 is initialised already'),
     ([2, 'a'], [full(1)] * 2, 'int keys only or str keys only'),
-    (2, 1.0, 'value of key 2 must be an mxnet.np array')])
+    (2, 1.0, 'value of key 2 must be an array of MXNet or NumPy')])
 def test_a_wrong_init_is_explained(store, key, value, message):
     with pytest.raises(ValueError, match=message):
         store.init(key, value)

@@ -34,17 +34,19 @@ class WorkerError(RuntimeError):
         errors: {rank: the worker's error in words}; these are its text.
         first: the worker that was late or failed first, by the reports of
             the workers that waited in a plan; None if none waited.
+        reports: its three arguments, of which a record makes it again.
     """
 
     def __init__(self, errors: dict[int, str], tracebacks: Iterable[str] = (),
                  waits: dict[int, Wait] | None = None) -> None:
         self.errors, self.first = errors, first_of(waits)
+        self.reports = errors, [*tracebacks], waits or {}
         lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
         if self.first is not None:
             lines.append('The chain of waiting workers leads to worker '
                          f'{self.first}.')
         super().__init__('\n'.join(lines))
-        for rank, text in zip(errors, tracebacks):
+        for rank, text in zip(errors, self.reports[1]):
             self.add_note(f'On worker {rank}:\n{text.rstrip()}')
 
     def _render_traceback_(self):

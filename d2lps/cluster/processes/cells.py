@@ -17,8 +17,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
-import cloudpickle
-
 from d2lps import beside
 from d2lps.annotations import Message
 from d2lps.cluster.peers.exchange import PeerError
@@ -89,6 +87,7 @@ def call_packed(packed: str, channel: 'Channel') -> tuple[str, Message]:
 
 def pack(thing: Any, what: str = 'the function or an argument') -> str:
     """A thing as a text; functions and classes of a notebook go by value."""
+    import cloudpickle  # here: a record needs this module, and not that one
     try:
         return base64.b64encode(cloudpickle.dumps(thing)).decode()
     except Exception as error:
@@ -98,6 +97,7 @@ def pack(thing: Any, what: str = 'the function or an argument') -> str:
 
 def unpack(text: str, what: str = 'the function or an argument') -> Any:
     """The thing that another process has packed."""
+    import cloudpickle
     try:
         return cloudpickle.loads(base64.b64decode(text))
     except Exception as error:
