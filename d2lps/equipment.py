@@ -2,7 +2,7 @@
 import platform
 from typing import NamedTuple
 
-from d2lps.missing import NoMXNet
+from d2lps.missing import IN_A_TAB, NoMXNet
 from d2lps.processor import cores, kernels_in_use
 from d2lps.units import several
 
@@ -12,11 +12,11 @@ class Machine(NamedTuple):
 
     `kernels` names the kernels with which OpenBLAS multiplies matrices.
     Without MXNet, `gpus` and `copy_bandwidth` are None: MXNet counts GPUs,
-    and its devices copy.
+    and its devices copy. A browser tab does not tell its `memory` either.
     """
     cores: int
     gpus: int | None
-    memory: int
+    memory: int | None
     copy_bandwidth: float | None
     kernels: str | None = None
 
@@ -24,6 +24,10 @@ class Machine(NamedTuple):
         return f'Machine({self})'
 
     def __str__(self) -> str:
+        if self.memory is None:
+            return (f'a browser tab with Python {platform.python_version()}. '
+                    'It computes on one core, because it has no threads and '
+                    'no processes, and it has no MXNet')
         memory = f'{self.memory / 1e9:.1f} GB of memory'
         system = (f'({platform.system()} {platform.machine()}, '
                   f'Python {platform.python_version()})')
@@ -40,6 +44,8 @@ class Machine(NamedTuple):
 
 def machine() -> Machine:
     """Look at this machine and return a `Machine`."""
+    if IN_A_TAB:
+        return Machine(1, None, None, None)
     import psutil
     memory = psutil.virtual_memory().total
     try:

@@ -22,7 +22,10 @@ EXTRAS = {'IPython': 'notebooks', 'ipywidgets': 'notebooks',
 # The module whose frames lie between an import and its finders: Python changes
 # its name while it starts.
 IMPORTLIB = '_frozen_importlib', 'importlib._bootstrap'
-NO_TORCH = 'PyTorch is not installed here: make lab TORCH=yes'
+IN_A_TAB = sys.platform == 'emscripten'  # a browser tab
+NO_TORCH = ('PyTorch does not run in a browser tab: run the notebook on a '
+            'computer, where "make lab TORCH=yes" installs it.' if IN_A_TAB
+            else 'PyTorch is not installed here: make lab TORCH=yes')
 ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
               'lab" there, or start Docker and run "docker compose up".')
 
@@ -39,8 +42,10 @@ class NoExtra(NotInstalled, ModuleNotFoundError):
     """A package of an extra is not installed here."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"d2lps needs {name} for this: pip install "
-                         f"'d2lps[{EXTRAS[name]}]'", name=name)
+        how = ('a browser tab does not have it. On a computer, "make lab" '
+               'installs it.' if IN_A_TAB else
+               f"pip install 'd2lps[{EXTRAS[name]}]'")
+        super().__init__(f'd2lps needs {name} for this: {how}', name=name)
 
 
 class NoMXNet(NotInstalled):
@@ -54,9 +59,6 @@ class NoMXNet(NotInstalled):
         super().__init__(' '.join(filter(None, (
             f'd2lps needs mxnet 1.9.1 ({why}) for all but {NEED_NO_MXNET}.',
             besides, where_it_runs()))))
-
-
-IN_A_TAB = sys.platform == 'emscripten'  # a browser tab
 
 
 class NoFork(OSError):
@@ -89,6 +91,9 @@ def check_fork() -> None:
 
 def where_it_runs() -> str:
     """What the reader does on a system without MXNet."""
+    if IN_A_TAB:
+        return ('MXNet does not run in a browser tab: run the notebook on a '
+                'computer, where "make lab" installs it.')
     if sys.platform == 'win32':
         return ('MXNet does not exist for Windows, and clusters do not '
                 f'run there: {ON_WINDOWS}')

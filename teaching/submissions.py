@@ -375,9 +375,14 @@ def _is_taken(module: str) -> bool:
         PathFinder.find_spec(module, places) is not None)
 
 
-def _newest_first(file: File) -> tuple[int, int, bool, Path]:
-    """For sorting. Files out of one archive have one time: see the names."""
+def _newest_first(file: File) -> tuple[int, int, int, bool, Path]:
+    """For sorting. Files out of one archive have one time: see the names.
+
+    A browser calls a later download 'tree (1).ipynb'.
+    """
+    later = re.search(r' \((\d{1,4})\)\.', file.name)
     return (-file.attachment, -int(file.path.lstat().st_mtime),
+            -int(later[1]) if later else 0,
             Path(file.name).stem not in EXERCISES, file.path)
 
 

@@ -12,9 +12,10 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.missing import NO_TORCH, is_hidden
+from d2lps.missing import IN_A_TAB, NO_TORCH, NotInstalled, is_hidden
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +51,8 @@ NOTES = 'application/vnd.d2lps.notes'  # the MIME type of notes in an output
 NO_ANSWER = ('there is no answer yet. Write yours in place of the line that '
              'raises NotImplementedError.')
 MOST_NOTES = 4_000_000  # characters; right answers need far fewer
+TAB_SECONDS = 60  # of a case or a picture in a tab; right ones need 6
+SLOWER = 10 if IN_A_TAB else 1  # a tab computes slower, and has only a clock
 
 
 class Wrong(Exception):
@@ -169,7 +172,11 @@ def picture(exercise: str, *answers: Answer) -> 'Picture | None':
         return None
     need(exercise)
     try:
-        return module_of(exercise).picture(*answers)
+        with _ended_in_tab():
+            return module_of(exercise).picture(*answers)
+    except NotInstalled as error:
+        print(f'No picture here. {error}')
+        return None
     except Exception as error:
         print(f'No picture yet: {_reason(error)}')
         return None
@@ -248,10 +255,14 @@ def in_time(seconds: float, words: Callable[[], str]) -> Iterator[None]:
     """Raise `Wrong` if the code inside `with` computes for too long.
 
     seconds: of processor time. words: gives the text of `Wrong`.
-    There is no limit where there are no signals, as on Windows.
+    Without signals, as in a browser tab, only Python code is ended, and before
+    Python 3.12 nothing is.
     """
-    if not hasattr(signal, 'setitimer') or (
-            threading.current_thread() is not threading.main_thread()):
+    if not hasattr(signal, 'setitimer'):
+        with _ended_loops(seconds, words):
+            yield
+        return
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
 
@@ -265,6 +276,46 @@ def in_time(seconds: float, words: Callable[[], str]) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+@contextmanager
+def _ended_loops(seconds, words):
+    """`in_time` without signals: a look at the clock in each round and call.
+
+    Rounds of loops and calls of functions, as in a recursion without a loop.
+    """
+    if sys.version_info < (3, 12):
+        yield
+        return
+    # Of the clock: a browser tells no processor time.
+    end, watch = time.monotonic() + seconds, sys.monitoring
+    tool = 3 if watch.get_tool(3) is None else 4  # one inside another
+    events = watch.events.JUMP, watch.events.PY_START
+    ours = {one.__code__.co_filename for one in (contextmanager, check)}
+
+    def look(code, *_):
+        # What tidies up afterwards must not be ended.
+        if time.monotonic() > end and code.co_filename not in ours:
+            raise Wrong(words())
+
+    watch.use_tool_id(tool, 'd2lps')
+    for event in events:
+        watch.register_callback(tool, event, look)
+    watch.set_events(tool, sum(events))
+    try:
+        yield
+    finally:
+        watch.set_events(tool, 0)
+        for event in events:
+            watch.register_callback(tool, event, None)
+        watch.free_tool_id(tool)
+
+
+def _ended_in_tab() -> AbstractContextManager:
+    """A limit where a student cannot interrupt: in a browser tab."""
+    return in_time(TAB_SECONDS, lambda: (
+        f'your function has computed for {TAB_SECONDS} s, so it was stopped. '
+        'Is there a loop that does not end?')) if IN_A_TAB else nullcontext()
 
 
 def call_twice(answer: Answer, note: Callable[[Any], Notes],
@@ -297,8 +348,9 @@ def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
     notes = []
     for case in cases:
         try:
-            notes.append(json.dumps({'notes': chosen.run(answer, **case)},
-                                    default=_plain))
+            with _ended_in_tab():
+                taken = chosen.run(answer, **case)
+            notes.append(json.dumps({'notes': taken}, default=_plain))
             continue
         except KeyboardInterrupt as error:
             if not os.environ.get(CASES):  # here it is the student's Ctrl-C

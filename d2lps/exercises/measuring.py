@@ -12,6 +12,7 @@ import numpy as np
 
 from d2lps.collectives import Schedule, Send, strategies
 from d2lps.exercises.checking import CASES, Answer
+from d2lps.missing import NoFork, can_fork
 
 WORKERS = 4
 LINK, BUCKET = 12.5e6, 2000  # the slow network: bytes per second, bytes
@@ -44,6 +45,9 @@ def measure(predict: Answer, first: Schedule,
     processes can be started, and while a teacher grades.
     """
     if os.environ.get(CASES):
+        return None
+    if not can_fork():
+        print(f'Nothing was measured. {NoFork()}')
         return None
     import d2lps
     for plan in first, second:

@@ -2,7 +2,13 @@
 import numpy as np
 
 from d2lps.exercises import worker_threads
-from d2lps.exercises.checking import Wrong
+from d2lps.exercises.checking import Missing, Wrong
+from d2lps.missing import IN_A_TAB
+
+if IN_A_TAB:
+    raise Missing('The workers of this exercise are threads, which a browser '
+                  'tab does not have: run the notebook on a computer, where '
+                  '"make lab" installs it.')
 
 
 class Worker(worker_threads.Worker):

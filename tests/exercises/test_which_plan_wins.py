@@ -75,6 +75,9 @@ def test_without_processes_it_says_so(monkeypatch, capsys, predict):
     assert 'Nothing was measured' in capsys.readouterr().out
     with pytest.raises(ValueError, match='must be for 4 workers'):
         measuring.measure(predict, strategies.ring(3), plans[1])
+    monkeypatch.delattr(os, 'fork')
+    assert measuring.measure(predict, *plans) is None
+    assert 'A cluster forks its processes' in capsys.readouterr().out
 
 
 @pytest.mark.full

@@ -11,6 +11,7 @@ from handins import (
     released,
     with_cell,
 )
+from nbformat.v4 import new_output
 
 from teaching.results import Results, known_people
 from teaching.submissions import loose, read_all
@@ -35,6 +36,36 @@ def test_of_two_files_the_newer_is_graded_unless_it_is_a_stub(tmp_path):
     put(tmp_path, 'tree-1', 1, 1000)  # out of one archive
     [ada] = read_all(tmp_path / 'in')
     assert 'version = 0' in str(ada.notebooks['tree'])
+
+
+def test_what_a_browser_tab_has_saved_is_read_as_if_from_jupyterlab(tmp_path):
+    for answer in answered(), released():
+        hand_in(tmp_path, 'ada', answer)
+        answer_cell(answer).update(execution_count=3, outputs=[new_output(
+            'display_data', {'application/vnd.jupyter.widget-view+json': {
+                'model_id': 'a1', 'version_major': 2, 'version_minor': 0}})])
+        answer.metadata = {
+            'kernelspec': {'name': 'python', 'language': 'python',
+                           'display_name': 'Python (Pyodide)'},
+            'language_info': {
+                'name': 'python', 'version': '3.12.7', 'file_extension': '.py',
+                'codemirror_mode': {'name': 'python', 'version': 3},
+                'mimetype': 'text/x-python', 'nbconvert_exporter': 'python',
+                'pygments_lexer': 'ipython3'},
+            'widgets': {'application/vnd.jupyter.widget-state+json': {
+                'state': {'a1': {'model_name': 'IntSliderModel'}}}}}
+        hand_in(tmp_path, 'bob', answer, 'tree (1)')
+        ada, bob = read_all(tmp_path / 'in')
+        assert ada.notebooks == bob.notebooks
+        assert bob.remarks == {'tree': [
+            'wrongly named: tree (1).ipynb was taken for it']}
+
+
+def test_of_two_downloads_the_later_is_graded(tmp_path):
+    for k, name in enumerate(['tree', 'tree (9)', 'tree (10)']):
+        put(tmp_path, name, k, 1000)  # out of one archive
+    [ada] = read_all(tmp_path / 'in')
+    assert 'version = 2' in str(ada.notebooks['tree'])
 
 
 def test_a_folder_means_the_same_student_in_each_week(tmp_path):
