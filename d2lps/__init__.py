@@ -63,7 +63,7 @@ __getattr__, __dir__ = lazy(__name__, {
              '.exercises', '.kvstore', '.pictures', '.pipelines', '.planning',
              '.recovery', '.training'))
 watch_cells()
-if 'IPython' in sys.modules:
+if sys.modules.get('IPython'):
     from d2lps import figures
     figures.register()
     beside.register()

@@ -44,7 +44,8 @@ def one_line(message: object, arguments: Iterable[str] = ()) -> str:
     words = ' '.join(str(message).split())
     for name in arguments:
         option = f'--{name.replace("_", "-")}'
-        words = re.sub(rf'^{name}(?=[ [])|\b{name}(?==)', option, words)
+        words = re.sub(rf'^{name}(?=[ [])|(?<![-\w]){name}(?==)', option,
+                       words)
     return words
 
 

@@ -67,8 +67,8 @@ def test_a_plain_installation_is_enough_for_plans_and_servers(python):
 
 
 @pytest.mark.parametrize('code, package, extra', [
-    ('import d2lps.pictures', 'IPython', 'notebooks'),
-    ('import d2lps\nd2lps.pictures', 'IPython', 'notebooks'),
+    ('import d2lps\nd2lps.pictures.explore_sums()', 'ipywidgets',
+     'notebooks'),
     ('from d2lps import Cluster', 'cloudpickle', 'cluster'),
     ('import d2lps\nd2lps.machine()', 'psutil', 'cluster'),
     (f'import d2lps\nd2lps.read_nccl_tests(open({LOG[1]!r}).read())',

@@ -9,7 +9,7 @@ reader can change. Only plot_topology, plot_holdings and plot_circle are
 MXNet does not load it. In a notebook that has imported this, a small
 `Schedule` shows as a drawing.
 """
-from IPython import get_ipython
+import sys
 
 from d2lps.lazy_names import lazy
 from d2lps.pictures import sketch
@@ -69,6 +69,9 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.explore_sums': ('explore_sums',),
     '.toys.explore_synchronisation': ('explore_synchronisation',)})
 
-if get_ipython():
-    get_ipython().display_formatter.formatters['text/html'].for_type_by_name(
-        'd2lps.collectives.schedule', 'Schedule', sketch.html)
+if sys.modules.get('IPython'):
+    from IPython import get_ipython
+    if get_ipython():
+        get_ipython().display_formatter.formatters[
+            'text/html'].for_type_by_name(
+                'd2lps.collectives.schedule', 'Schedule', sketch.html)

@@ -29,6 +29,8 @@ PATTERNS = ('', 'M0 8L8 0', 'M0 4H8', 'M0 0L8 8', 'M4 0V8', 'M0 4H8M4 0V8',
 Point: TypeAlias = tuple[float, float]  # x and y in pixels, from the top left
 PALE, FRAME = '#f4f4f4', '#555'
 TITLE, WORDS = 13, 12  # sizes of letters
+# Letters that are about half as wide as others, for where no font is known.
+NARROW = " .,:;'()-/iIjlrtf"
 
 
 def color(device: int) -> str:
@@ -42,7 +44,12 @@ def _line_width(line, bold):
 
     They are of DejaVu Sans, the widest of the fonts that a drawing asks for.
     """
-    from matplotlib.font_manager import FontProperties, findfont, get_font
+    try:
+        from matplotlib.font_manager import (FontProperties, findfont,
+                                             get_font)
+    except ImportError:  # a page of the book draws without it
+        wide = sum(36 if letter in NARROW else 65 for letter in line)
+        return wide * 1.12 if bold else wide
     # get_font gives each thread and each forked process a font of its own. Two
     # processes with one font would move each other's place in its file.
     font = get_font(findfont(FontProperties(

@@ -1,7 +1,7 @@
 """All divisions of a model, the fastest first."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d2lps.checks import checked, integer
 from d2lps.planning.divide import divisions
@@ -38,6 +38,13 @@ def plan(model: Transformer, gpus: int, batch: int, gpu: Gpu
         ValueError: no GPU would get whole micro-batches.
     """
     import pandas as pd  # 0.3 s
+    return pd.DataFrame(ranked(model, gpus, batch, gpu))
+
+
+@checked(model=a_model, gpus=integer, batch=integer, gpu=a_gpu)
+def ranked(model: Transformer, gpus: int, batch: int, gpu: Gpu
+           ) -> list[dict[str, Any]]:
+    """The rows of `plan`, for those who have no pandas."""
     best: dict[tuple, tuple] = {}
     for division in divisions(model, gpus, batch, gpu):
         need = memory(model, division)
@@ -53,9 +60,8 @@ def plan(model: Transformer, gpus: int, batch: int, gpu: Gpu
     if not best:
         raise ValueError(f'batch: no way to give {gpus} GPUs whole '
                          f'micro-batches of {batch} sequences')
-    rows = [_row(model, division, gpu)
+    return [_row(model, division, gpu)
             for _, division in sorted(best.values(), key=lambda one: one[0])]
-    return pd.DataFrame(rows)
 
 
 def _row(model, division, gpu):

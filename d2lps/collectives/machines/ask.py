@@ -11,6 +11,7 @@ from d2lps.collectives.machines.nccl_tests import Log, read_log
 from d2lps.collectives.machines.nccl_xml import read_xml
 from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.rates import find_gpu
+from d2lps.collectives.machines.wiring import Wiring
 
 
 class Answer(NamedTuple):
@@ -38,7 +39,7 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
 
     Raises ValueError for texts that cannot be read or do not fit together.
     """
-    wiring = (read_xml if '<system' in text else read_table)(text)
+    wiring = read_wiring(text)
     read = read_log(log) if log else None
     of_log = read.attrs['gpu'] if read is not None else None
     machine = machine_of(wiring, gpu or wiring.gpu or of_log, use)
@@ -54,6 +55,14 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
     elif measured is not None:
         verdict = found.verdict(measured)
     return Answer(machine, found, verdict, notes, read)
+
+
+def read_wiring(text: str) -> Wiring:
+    """A table of `nvidia-smi topo -m`, or NCCL's XML.
+
+    Raises ValueError for other texts.
+    """
+    return (read_xml if '<system' in text else read_table)(text)
 
 
 def numbers(text: str) -> list[int]:

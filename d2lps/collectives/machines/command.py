@@ -26,20 +26,33 @@ def server(file: str, gpu: str | None = None, use: list[int] | None = None,
 
     Raises ValueError or OSError for what cannot be read or does not fit.
     """
-    _check_options(file, log, measured, machines, cards, card_gbit)
-    if gpu is not None:
-        _check_name(gpu)
-    table, logged = _read(file), None
-    if log is not None:
-        logged = _read(log)
-        with _about(log):
-            read_log(logged)
-    with _about(file):
-        answer = ask(
-            table, gpu, use, logged,
-            None if measured is None else measured * 1e9, machines, cards,
-            None if card_gbit is None else card_gbit * GBIT)
+    if file == log == '-':
+        raise ValueError('FILE and --log: only one of them can be -, '
+                         'standard input')
+    check_options(gpu, log, measured, machines, cards, card_gbit)
+    answer = answered(_read(file), gpu, use, None if log is None else
+                      _read(log), measured, machines, cards, card_gbit,
+                      (file, log or ''))
     (_print_object if json else _print_lines)(answer, machines)
+
+
+def answered(table: str, gpu: str | None = None,
+             use: list[int] | None = None, log: str | None = None,
+             measured: float | None = None, machines: int = 1,
+             cards: int | None = None, card_gbit: float | None = None,
+             names: tuple[str, str] = ('the table', 'the log')) -> Answer:
+    """`ask` for options that were checked, in their units.
+
+    table, log: texts. names: what errors call these two. The rest: see
+    `server`, and `ask` for what is raised.
+    """
+    if log is not None:
+        with _about(names[1]):
+            read_log(log)
+    with _about(names[0]):
+        return ask(table, gpu, use, log,
+                   None if measured is None else measured * 1e9, machines,
+                   cards, None if card_gbit is None else card_gbit * GBIT)
 
 
 def _print_object(answer: Answer, machines: int) -> None:
@@ -54,28 +67,34 @@ def _print_object(answer: Answer, machines: int) -> None:
 
 
 def _print_lines(answer: Answer, machines: int) -> None:
-    machine, found, verdict, notes, _ = answer
-    gpus = f'{len(machine.gpus)} {machine.gpu.name}: '
-    gpus += ' '.join(map(str, machine.gpus))
-    rows = [('GPUs', gpus if machines == 1
-             else f'{machines} machines of {gpus}')]
-    rows += [('ring', f'{"-".join(map(str, [*order, order[0]]))}, {count} '
-                      f'NVLink{"s" * (count > 1)} per hop')
-             for order, count in found.rings]
-    rows += [('expected', f'bus bandwidth {found.in_words()}'),
-             ('why', found.why)]
-    if verdict:
-        rows += [('verdict', f'{verdict.word or "none yet"}: {verdict.why}')]
-    rows += [('note', note) for note in notes]
-    for name, words in rows:
+    for name, words in rows(answer, machines):
         print(f'{name:9} {words}')
 
 
-def _check_options(file, log, measured, machines, cards, card_gbit):
-    """Refuse options that do not go together, in the command's own words."""
-    if file == log == '-':
-        raise ValueError('FILE and --log: only one of them can be -, '
-                         'standard input')
+def rows(answer: Answer, machines: int = 1) -> list[tuple[str, str]]:
+    """What an answer says: names and sentences, in the order to print."""
+    machine, found, verdict, notes, _ = answer
+    gpus = f'{len(machine.gpus)} {machine.gpu.name}: '
+    gpus += ' '.join(map(str, machine.gpus))
+    said = [('GPUs', gpus if machines == 1
+             else f'{machines} machines of {gpus}')]
+    said += [('ring', f'{"-".join(map(str, [*order, order[0]]))}, {count} '
+                      f'NVLink{"s" * (count > 1)} per hop')
+             for order, count in found.rings]
+    said += [('expected', f'bus bandwidth {found.in_words()}'),
+             ('why', found.why)]
+    if verdict:
+        said += [('verdict', f'{verdict.word or "none yet"}: {verdict.why}')]
+    return said + [('note', note) for note in notes]
+
+
+def check_options(gpu: str | None, log: str | None, measured: float | None,
+                  machines: int, cards: int | None,
+                  card_gbit: float | None) -> None:
+    """Refuse options that do not go together, in the command's own words.
+
+    See `server` for what they are. Raises ValueError.
+    """
     if log is not None and measured is not None:
         raise ValueError('--log and --measured: give only one of them')
     integer('--machines', machines)
@@ -90,13 +109,12 @@ def _check_options(file, log, measured, machines, cards, card_gbit):
     if cards is not None:
         integer('--cards', cards)
     if card_gbit is not None:
-        positive('--card-gbit', card_gbit, 400)
+        positive('--card-gbit', card_gbit, 400, most=1e6)
     if machines == 1 and (cards, card_gbit) != (None, None):
         raise ValueError('--cards and --card-gbit are about several '
                          'machines; say --machines 2')
-
-
-def _check_name(gpu):
+    if gpu is None:
+        return
     try:
         find_gpu(gpu, '--gpu')
     except ValueError as error:

@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from d2lps.checks import checked, instance_of, integer, list_of, refuse
+from d2lps.collectives.machines.ask import Answer
 from d2lps.collectives.machines.gpu_machine import GpuMachine
 from d2lps.collectives.machines.rates import SOCKET_OF_PCIE
 from d2lps.collectives.strategies import ring_over_cables
@@ -14,6 +15,7 @@ from d2lps.pictures.style import INK
 from d2lps.units import RATES, several, with_unit
 
 MOST_DRAWN = 32  # GPUs
+TOO_MANY = f'Machines of more than {MOST_DRAWN} GPUs are not drawn.'
 WIDTH = 460  # pixels: a phone shows as much as a whole
 EDGE, PAD, GAP = 14, 6, 10  # around sockets, inside one, between two
 BAR, CARD, BOX = 22, 20, 28  # heights: of a CPU or switch, a card, a GPU
@@ -65,6 +67,17 @@ def draw_gpu_machine(machine: GpuMachine,
     each has a colour and a pattern of its own.
     """
     return _Picture(machine, rings).draw()
+
+
+def draw_answer(answer: Answer) -> Drawing | None:
+    """The machine and the rings of an `Answer`; None if it is too large."""
+    machine = answer.machine
+    if len(machine.wiring.gpus) > MOST_DRAWN:
+        return None
+    rings = [] if machine.switched else [
+        ([machine.gpus.index(one) for one in order], count)
+        for order, count in answer.expectation.rings]
+    return draw_gpu_machine(machine, rings)
 
 
 class _Picture:

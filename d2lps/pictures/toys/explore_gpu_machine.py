@@ -14,8 +14,8 @@ from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, Picture, Row, wrapped
-from d2lps.pictures.drawings.draw_gpu_machine import (MOST_DRAWN, WIDTH,
-                                                      draw_gpu_machine)
+from d2lps.pictures.drawings.draw_gpu_machine import (TOO_MANY, WIDTH,
+                                                      draw_answer)
 from d2lps.pictures.rows import LETTERS, new_axes
 from d2lps.pictures.style import BLUE, GREEN
 from d2lps.pictures.widgets import live_picture
@@ -58,21 +58,16 @@ WORDS, HIGH = 250, 640  # pixels: of the words beside a machine, of both
 
 def _drawn(answer, high=0):
     """An `Answer` as a `Row`; in words alone if its GPUs are too many."""
-    machine, found, verdict, notes, _ = answer
-    rings = [] if machine.switched else [
-        ([machine.gpus.index(one) for one in order], count)
-        for order, count in found.rings]
+    _, found, verdict, notes, _ = answer
     told = [('Expected bus bandwidth', found.in_words()), ('Why', found.why)]
     if verdict:
         told.append((f'Measured: {verdict.word or "not yet known"}',
                      verdict.why))
     told += [('Note', note) for note in notes]
-    pictures = []
-    if len(machine.wiring.gpus) <= MOST_DRAWN:
-        pictures.append(draw_gpu_machine(machine, rings))
-    else:
-        told.append(('Note', f'Machines of more than {MOST_DRAWN} GPUs are '
-                             'not drawn.'))
+    drawing = draw_answer(answer)
+    pictures = [drawing] if drawing else []
+    if not drawing:
+        told.append(('Note', TOO_MANY))
     pictures.append(_in_words(told, WORDS if pictures else WIDTH))
     for one in pictures:
         one.height = max(high, one.height)

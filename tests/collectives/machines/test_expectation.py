@@ -332,6 +332,7 @@ def test_the_command_prints_an_object(ask):
     (['--gpu', 'V100', '--use', '0,9'], 'use must be'),
     (['--gpu', 'V100', '--use', 'a'], 'GPUs are numbers'),
     (['--gpu', 'V100', '--machines', '2'], '--cards 8 --card-gbit 400'),
+    (['--gpu', 'V100', '--machines', '0'], ' --machines=2'),
     (['--gpu', 'V100', '--log', 'nowhere.txt'], 'nowhere.txt'),
     (['--gpu', 'V100', '--use', '0'], 'no partner for a sum; take 2 GPUs'),
     (['--gpu', 'V100', '--cards', '4'], 'say --machines 2'),
