@@ -4,7 +4,9 @@
 #             that take no long time, in about 5 minutes on 2 cores
 # make test-rest  the other tests: in JupyterLab, of the book, of installing
 # make test-all  both
-# make book   the notebooks as pages of a web book
+# make book   the notebooks as pages of a web book, and for a browser tab
+#             (with Python for the browser beside it: make book PYODIDE=folder)
+# make book-serve   the book on this machine, where its chapters run in a tab
 # make measure   how often what the chapters expect comes so on this machine
 # make benchmark  how fast it is beside what else one would take
 # make compare BASE=commit   what became slower since then
@@ -35,7 +37,8 @@ unexport PYTHONPATH
 endif
 endif
 
-.PHONY: lab book fold test test-rest test-all measure release grade \
+PYODIDE =
+.PHONY: lab book book-serve fold test test-rest test-all measure release grade \
   handback benchmark compare lock moved home
 lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
@@ -66,7 +69,7 @@ test: $(VENV)/installed-tests
 	@$(PYTEST) -m 'not full' $(ARGS)
 
 # What `make test` leaves out.
-test-rest: $(VENV)/installed-tests $(VENV)/torch
+test-rest: $(VENV)/installed-tests $(VENV)/torch $(VENV)/tab/installed
 	@$(PYTEST) -m full $(ARGS)
 
 test-all: test
@@ -128,6 +131,16 @@ $(VENV)/installed: requirements.lock pyproject.toml $(moved)
 $(VENV)/installed-tests: requirements-dev.lock pyproject.toml $(moved)
 	@UV_COMPILE_BYTECODE=1 $(INSTALL) installed-tests
 
+# JupyterLite is of another JupyterLab than ours. What uv has downloaded before
+# needs no network.
+TAB = $(VENV)/bin/uv pip sync --quiet --python $(VENV)/tab --require-hashes \
+  --only-binary :all: requirements-tab.lock
+$(VENV)/tab/installed: requirements-tab.lock $(VENV)/installed-tests
+	@rm -rf $(VENV)/tab
+	@$(VENV)/bin/uv venv --quiet --python $(VENV)/bin/python $(VENV)/tab
+	@$(TAB) --offline 2>/dev/null || $(TAB)
+	@touch $@
+
 # PyTorch beside what is there, for TORCH=yes and for test-rest.
 $(VENV)/torch: requirements-torch.lock $(VENV)/installed
 	@UV_COMPILE_BYTECODE=1 $(INSTALL) torch
@@ -139,12 +152,24 @@ $(VENV)/torch: requirements-torch.lock $(VENV)/installed
 BUILD = docs/_build
 book: PAGES = $(BUILD)/html
 book: KEPT = $(BUILD)/kept
-book: $(VENV)/installed-tests $(BUILD)/begun
+book: $(VENV)/installed-tests $(VENV)/tab/installed $(BUILD)/begun
 	@new="$(KEPT).$$$$"; trap 'rm -rf "$$new"' EXIT; \
 	  test ! -d "$(KEPT)" || mv "$(KEPT)" "$$new"; \
 	  $(VENV)/bin/python -m sphinx -q -W --keep-going -c docs/book -d "$$new" \
 	    . "$(PAGES)" && rm -rf "$(KEPT)" && mv "$$new" "$(KEPT)"
+	@$(VENV)/bin/python setup/tab/build.py "$(PAGES)" $(VENV)/tab "$(PYODIDE)"
 	@echo 'The book: $(PAGES)/index.html'
+
+# Chapters run in a tab only from a server; this one is for this machine alone.
+book-serve: PORT = 8000
+book-serve: PAGES = $(BUILD)/html
+book-serve:
+	@test -d "$(PAGES)/lite" || { echo 'd2lps: first make book'; exit 1; }
+	@echo 'The book: http://127.0.0.1:$(PORT)/  (Ctrl-C ends it)'
+	@$(VENV)/$(PROGRAMS)/python -m http.server --bind 127.0.0.1 \
+	  --directory "$(PAGES)" $(PORT) >/dev/null 2>&1 || test $$? = 130 || { \
+	  echo 'd2lps: no server on port $(PORT): is it taken? Try PORT=8001'; \
+	  exit 1; }
 
 # Running a cell opens its result; see setup/fold.py.
 fold: $(VENV)/installed
@@ -166,3 +191,4 @@ lock: $(VENV)/installed-tests
 	  pyproject.toml -o requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:torch -c requirements-dev.lock \
 	  -o requirements-torch.lock
+	$(COMPILE) --group pyproject.toml:tab -o requirements-tab.lock

@@ -5,6 +5,7 @@ each figure, a reader's own as well, as an image of SVG with an alternative
 text. A notebook shows it without being run. On a dark page there is no white
 box, except behind photographs.
 """
+import logging
 import os
 import re
 import sys
@@ -40,6 +41,9 @@ def register() -> None:
     shell = get_ipython()
     if shell is None or os.environ.get('D2LPS_CASES'):  # it is graded
         return
+    # Matplotlib says so in red when it is imported, in a browser tab always.
+    logging.getLogger('matplotlib.font_manager').addFilter(
+        lambda record: 'building the font cache' not in record.getMessage())
     # If pyplot were the first to import the inline backend, the plots of that
     # cell would not be shown.
     from matplotlib_inline.config import InlineBackend

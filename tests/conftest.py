@@ -23,6 +23,9 @@ settings.load_profile('quick')
 CHROMIUM = os.environ.get('D2LPS_CHROMIUM') or next(filter(None, map(
     shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '')
 os.environ['D2LPS_CHROMIUM'] = CHROMIUM  # for tests/browser
+PYODIDE = os.environ.get('D2LPS_PYODIDE', '')
+NO_PYODIDE = ('d2lps: the tests in a browser tab are left out; they need the '
+              'files of Pyodide 0.27.7 (D2LPS_PYODIDE=folder)')
 NO_CHROMIUM = ('d2lps: the tests in a browser are left out; they need '
                'Chromium (Debian, Ubuntu: sudo apt install chromium; or '
                'D2LPS_CHROMIUM=/path/to/chrome)')
@@ -53,6 +56,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    if not PYODIDE:
+        terminalreporter.write_line(NO_PYODIDE)
     if not CHROMIUM and not is_quick(config):
         terminalreporter.write_line(NO_CHROMIUM)
 
@@ -157,7 +162,8 @@ def book(tmp_path_factory, make_book):
     with open(shared / 'book' / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # others wait for who builds it
         if not said.exists():
-            done = make_book(f'PAGES={pages}', f'KEPT={pages}.kept')
+            done = make_book(f'PAGES={pages}', f'KEPT={pages}.kept',
+                             f'PYODIDE={PYODIDE}')
             said.write_text(f'{done.returncode}\n{done.stdout}')
     code, words = said.read_text().split('\n', 1)
     assert code == '0', words

@@ -20,11 +20,12 @@ PROJECT = tomllib.loads((ROOT / 'pyproject.toml').read_text())
 WORKFLOW = yaml.safe_load(
     (ROOT / '.github' / 'workflows' / 'test.yml').read_text())
 CONDA = yaml.safe_load((ROOT / 'environment.yml').read_text())
-# What readers need, what developers need, and PyTorch for both.
+# What readers need, what developers need, PyTorch for both, and what builds
+# the notebooks for a browser tab.
 LOCKS = {path.name: path.read_text()
          for path in ROOT.glob('requirements*.lock')}
-READERS, DEVELOPERS, TORCH = (f'requirements{what}.lock'
-                              for what in ('', '-dev', '-torch'))
+READERS, DEVELOPERS, TORCH, TAB = (
+    f'requirements{what}.lock' for what in ('', '-dev', '-torch', '-tab'))
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 TEACHING = sorted((ROOT / 'teaching').rglob('*.py'))
 
@@ -56,8 +57,8 @@ def test_conda_installs_the_lock_and_no_name_without_a_hash():
     assert PROJECT['project']['requires-python'] == '>=3.11'
 
 
-def test_there_are_three_locks():
-    assert {*LOCKS} == {READERS, DEVELOPERS, TORCH}
+def test_there_are_four_locks():
+    assert {*LOCKS} == {READERS, DEVELOPERS, TORCH, TAB}
 
 
 @pytest.mark.parametrize('lock', LOCKS)
@@ -99,7 +100,8 @@ def test_each_machine_gets_what_the_project_needs(
             *((readers, extras[name]) for name in extras if name != 'check'),
             (developers, extras['check']),
             (developers, groups['dev'] + groups['book']),
-            (torch, groups['torch'])]:
+            (torch, groups['torch']),
+            (pinned(TAB, **there), groups['tab'])]:
         for need in (Requirement(line) for line in lines
                      if isinstance(line, str)):
             if not need.marker or need.marker.evaluate(there):

@@ -24,7 +24,7 @@ MAKES = sorted({*re.findall(r'^(make [\w-]+)', PAGES, re.M),
 # them, or a measurement. For these, make says what it would do.
 ELSEWHERE = {'make test', 'make test-all', 'make test-rest', 'make measure',
              'make benchmark', 'make compare', 'make lock', 'make grade',
-             'make book', 'make fold', 'make release'}
+             'make book', 'make book-serve', 'make fold', 'make release'}
 SCRIPT = '''
 import d2lps
 from mxnet import kv, np

@@ -234,7 +234,8 @@ class Record:
 def raise_as_there(in_red: str, errors: dict[str, str],
                    tracebacks: list[str], waits: dict[str, list[Any]]) -> None:
     """Show the errors that came first, as there, and raise all of them."""
-    show(in_red, 'stderr', end='')
+    if in_red:
+        show(in_red, 'stderr', end='')
     raise WorkerError({int(rank): words for rank, words in errors.items()},
                       tracebacks, {int(rank): (other, round, closed) for rank,
                                    (other, round, closed) in waits.items()})

@@ -14,9 +14,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'setup'),
 from sources import sources  # noqa: E402
 
 project = 'd2lps'
-extensions = ['myst_nb', 'access', 'folding', 'formulas', 'front', 'headings',
-              'pages', 'front_race', 'sources', 'stills', 'narrow_tables',
-              'toys']
+extensions = ['myst_nb', 'access', 'ask', 'folding', 'formulas', 'front',
+              'headings', 'pages', 'front_race', 'sources', 'stills',
+              'narrow_tables', 'tab', 'toys']
 root_doc = 'docs/book/index'
 include_patterns = sources()
 nb_execution_mode = 'off'

@@ -16,16 +16,29 @@ CELLS = {'nbformat': 4, 'nbformat_minor': 5, 'metadata': {
     'language_info': {'name': 'python', 'pygments_lexer': 'ipython3'}}}
 
 
+TAB = """[chapters]
+cells = { runs = "all" }
+[exercises]
+"""
+
+
 class Small:
-    """A book with two pages, made by the Makefile and what it names."""
+    """A book with two pages, made by the Makefile and what it names.
+
+    Nothing is built for a browser tab.
+    """
 
     def __init__(self, folder):
         self.folder, self.pages = folder, folder / 'docs/_build/html'
-        shutil.copytree(ROOT / 'docs' / 'book', folder / 'docs' / 'book')
-        for name in ('Makefile', 'README.md', 'requirements-dev.lock'):
+        shutil.copytree(ROOT / 'docs' / 'book', folder / 'docs' / 'book',
+                        ignore=shutil.ignore_patterns('*.md'))
+        for name in ('Makefile', 'README.md', 'requirements-dev.lock',
+                     'requirements-tab.lock'):
             shutil.copy2(ROOT / name, folder)
-        for name in ('d2lps', 'setup'):
-            (folder / name).symlink_to(ROOT / name)
+        (folder / 'd2lps').symlink_to(ROOT / 'd2lps')
+        shutil.copytree(ROOT / 'setup', folder / 'setup')
+        self.write('setup/tab/build.py', '')
+        self.write('docs/book/tab.toml', TAB)
         for name in ('docs/pictures', 'notebooks/pictures'):
             shutil.copytree(ROOT / name, folder / name)
         venv = folder / '.venv'
@@ -58,7 +71,8 @@ class Small:
                if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
         env['TMPDIR'] = str(self.folder)  # what Sphinx says of an error
         done = subprocess.run(
-            ['make', '-o', '.venv/installed-tests', 'book'], cwd=self.folder,
+            ['make', '-o', '.venv/installed-tests', '-o',
+             '.venv/tab/installed', 'book'], cwd=self.folder,
             env=env, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=600)
         return done.stdout, done.returncode == 0
@@ -80,6 +94,7 @@ def test_files_that_no_table_of_contents_names_are_left_out(small):
     assert not (small.pages / 'docs/draft.html').exists()
     # Now a chapter goes, and with it its page.
     (small.folder / 'notebooks/cells.ipynb').unlink()
+    small.write('docs/book/tab.toml', '[chapters]\n[exercises]\n')
     small.write('docs/book/index.md',
                 INDEX.replace('../../notebooks/cells\n', ''))
     said, well = small.make()

@@ -37,7 +37,9 @@ def test_a_page_can_be_read_by_everybody(read, name, scheme, width):
 def test_next_leads_on_and_back_again(read, book):
     tab = read('index')  # which leads to the first page
     tab.wait_for_url('**/docs/book/index.html')
-    for way, there in (('next', 'notebooks/index'), ('next', 'docs/install'),
+    for way, there in (('next', 'notebooks/index'),
+                       ('next', 'docs/book/in-a-browser'),
+                       ('next', 'docs/install'),
                        ('next', 'notebooks/01-data-parallelism'),
                        ('prev', 'docs/install')):
         tab.locator(f'a.{way}-page').click()

@@ -11,7 +11,7 @@
     document.head.append(link);
     // Whoever has arranged the window finds it again as it was.
     Promise.all([app.restored, app.shell.restored]).then(([, layout]) => {
-      if (layout.fresh && window.innerWidth < WIDE)
+      if (layout?.fresh && window.innerWidth < WIDE)
         app.shell.collapseLeft();
     });
   }
