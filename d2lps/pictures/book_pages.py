@@ -174,7 +174,7 @@ def _table(rows: Iterable[dict[str, Any]]) -> str:
     # Of a class of its own: it stays a table on a phone, to compare rows.
     return ('<div class="table-wrapper" role="region" tabindex="0" '
             'aria-label="Divisions, the fastest first"><table class='
-            f'"ask-table docutils"><thead><tr>{head}</tr></thead><tbody>'
+            f'"ranking docutils"><thead><tr>{head}</tr></thead><tbody>'
             f'{body}</tbody></table></div>')
 
 
