@@ -96,7 +96,8 @@
     return {only, keep: async () => {
       const now = state();
       if (now === kept) {
-        context.model.dirty = false;  // JupyterLab counts its own notes
+        // JupyterLab's own metadata are no reason to ask before leaving.
+        context.model.dirty = false;
       } else if (only) {
         await context.save();
         kept = now;
