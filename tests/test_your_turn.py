@@ -40,13 +40,36 @@ def test_arrays_of_mxnet_are_read(capsys):
     (5, 6, '5 is too small'), (7, 6, '7 is too large'),
     (17.0, 17.5, '17.0 is too small'), (False, True, 'False is not right'),
     ('tree', 'ring', "'tree' is not right"), (None, 6, 'None is not right'),
-    ([1, 2], [1, 2, 3], '[1, 2] is not right'),
     (rounds, {4: 6, 8: 16}, 'rounds(8) gave 14, and 16 is right'),
     (lambda: 3, {4: 6}, '<lambda>(4) raised TypeError')])
 def test_what_is_wrong_gets_a_hint(capsys, answer, wanted, says):
     printed = said(capsys, answer, wanted)
     assert printed.startswith(f'Not yet: {says}')
     assert printed.endswith(f'. {HINT}\n')
+
+
+def milliseconds(n):
+    return 1e-3 * rounds(n)
+
+
+def nothing(n):
+    rounds(n)
+
+
+@pytest.mark.parametrize('answer, wanted, fact, unit', [
+    ([1, 2], [1, 2, 3], '[1, 2] is not right. The last of 3 is missing.', ''),
+    (milliseconds, {4: 6.0, 8: 14.0}, 'milliseconds(4) gave 0.006, and 6.0 is '
+     'right. Yours is in seconds; milliseconds are wanted.', 'milliseconds'),
+    (nothing, {4: 6}, 'nothing(4) gave None, and 6 is right. It has no '
+     '`return` with a value.', ''),
+    (rounds, {4: 24, 5: 8}, 'rounds(4) gave 6, and 24 is right. ' + HINT, ''),
+    (rounds, {4: 24, 5: 40}, 'rounds(4) gave 6, and 24 is right. Yours is 4 '
+     'times too small, and `n` is 4.', '')],
+    ids=['end', 'unit', 'nothing', 'no fact', 'factor'])
+def test_a_fact_about_the_answer_takes_the_place_of_the_hint(
+        capsys, answer, wanted, fact, unit):
+    d2lps.your_turn(answer, wanted, HINT, WHY, unit)
+    assert capsys.readouterr().out == f'Not yet: {fact}\n'
 
 
 @pytest.mark.parametrize('answer', [..., dots])
