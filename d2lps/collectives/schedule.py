@@ -80,7 +80,10 @@ def _rounds(name, value):
     if not isinstance(value, (list, tuple)):
         refuse(name, value, 'a list of rounds')
     for number, sends in enumerate(value, 1):
-        if not isinstance(sends, Sequence) or isinstance(sends, (Send, str)):
+        if isinstance(sends, Send):
+            raise ValueError(f'round {number} is a Send; a round is a list: '
+                             'put your Send into [ ]')
+        if not isinstance(sends, Sequence) or isinstance(sends, str):
             refuse(f'round {number}', sends, 'a list of Send')
     return value
 
