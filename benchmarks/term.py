@@ -66,8 +66,8 @@ def made_up(students, exercises, luck):
     plan = {}
     for exercise in exercises:
         solved = answer_cell(solution(exercise)).source
-        right = [one.code for one in answers_of(exercise) if not one.says]
-        wrong = [one.code for one in answers_of(exercise) if one.says]
+        right = [one.code for one in answers_of(exercise) if not one.loses]
+        wrong = [one.code for one in answers_of(exercise) if one.loses]
         stub = answer_cell(released(exercise)).source
         kinds = {'right': luck.choice([*right, solved]), 'solution': solved,
                  'wrong': luck.choice(wrong), 'stub': stub, 'missing': None,

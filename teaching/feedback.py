@@ -92,7 +92,7 @@ def _lines(result: 'Result') -> list[tuple[Verdict, str, Markup]]:
         if not one.wrong:
             words = check_of(result.exercise, one.part).right
         else:
-            reason = re.sub('^With [^:]*: ', '', one.wrong)
+            reason = one.wrong.partition(': ')[2] or one.wrong
             first = reasons.setdefault(reason, one)
             words = 'not yet: ' + (one.wrong if first is one else
                                    f'as in {_part(first)}')

@@ -91,9 +91,9 @@ def why_stopped(notebook: NotebookNode,
 def _judge_hidden(one: Check, notes: str, cases: Sequence[Case]) -> None:
     """What a student's code says could tell the cases: only ours is told."""
     try:
-        told = json.loads(notes)
+        told = json.loads(notes)['cases']
         failed = any('wrong' in one for one in told)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         failed = False  # judge_notes says what that is
     if failed:
         raise Wrong('your function stopped, or returned what is no answer at '

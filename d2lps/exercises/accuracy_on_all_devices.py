@@ -7,10 +7,12 @@ from typing import NoReturn
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      number)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, number, returned, unchanged)
 from d2lps.exercises.images import images_of, judge_images, noted
+from d2lps.explaining import brief, same
 from d2lps.figures import describe
+from d2lps.units import several
 
 
 class Count:
@@ -26,8 +28,8 @@ class Count:
         return self._wait()
 
     def __add__(self, other: object) -> NoReturn:
-        raise Wrong('counts lie on different devices and cannot be added '
-                    'there. int(count) brings one to Python.')
+        raise Wrong('you add or divide a count; int(count) is the number. '
+                    'Counts lie on different devices.', anywhere=True)
 
     __radd__ = __truediv__ = __add__
 
@@ -43,13 +45,12 @@ def _data(num_images, seed):
 def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
     """When which device began with what, and when Python waited for it."""
     y, said, _ = _data(num_images, seed)
-    X = images_of(np.arange(num_images))
-    before, log = (X.copy(), y.copy()), list[tuple]()
+    X, log = images_of(np.arange(num_images)), list[tuple]()
 
     def begin(i, X_part, y_part):
         if i not in range(k):
-            raise Wrong(f'there is no device {i}; the devices are 0 to '
-                        f'{k - 1}.')
+            raise Wrong(f'you call `begin` for device {brief(i)}; 0 to k - 1 '
+                        f'= {k - 1} are right.')
         place, batch = len(log), noted(X_part, y_part)
         log.append(('begin', int(i), batch))
 
@@ -59,10 +60,10 @@ def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
                        for row, label in zip(*batch[:2]))
         return Count(wait)
 
-    accuracy = number(answer(X, y, k, begin),
-                      'A number from 0 to 1 is wanted.')
-    return {'log': log, 'accuracy': accuracy,
-            'changed': not all(map(np.array_equal, (X, y), before))}
+    with unchanged(X=X, y=y):
+        accuracy = number(returned(answer, X, y, k, begin),
+                          'a number from 0 to 1 is right')
+    return {'log': log, 'accuracy': accuracy}
 
 
 def _images(notes, k):
@@ -80,35 +81,35 @@ def judge_accuracy(notes: Notes, num_images: int, k: int,
     labels, _, is_right = _data(num_images, seed)
     judge_images([(f'the part of device {one[1]}', one[2])
                   for one in notes['log'] if one[0] == 'begin'], labels,
-                 num_images // k, notes['changed'])
+                 'k', k)
     given, truth = notes['accuracy'], is_right.mean()
-    if not _near(given, truth):
-        raise Wrong(f'you returned {given:.6g}; right answers: '
-                    f'{is_right.sum()} of {num_images}, so the accuracy is '
-                    f'{truth:.6g}.{_hint(notes, is_right, k)}')
+    if not same(given, truth, 1e-6):  # a float32 has no more digits
+        raise Differs(
+            f'you return {given:.6g}; {is_right.sum()} / {num_images} = '
+            f'{truth:.6g} is right', given, truth, 1e-6,
+            {'k': k, 'len(X)': num_images}, _facts(notes, is_right, k),
+            unit='share')
 
 
-def _near(given, truth):
-    return abs(given - truth) < 1e-6  # a float32 has no more digits
-
-
-def _hint(notes, is_right, k):
-    """The unit, a count that was not taken, or the mean of the devices."""
-    for unit, times in ('the accuracy in percent', 100), (
-            'the number of right answers', len(is_right)):
-        if _near(notes['accuracy'] / times, is_right.mean()):
-            return f' Yours is {unit}.'
+def _facts(notes, is_right, k):
+    """A count that was not taken, or the wrong number to divide by."""
     taken = {one[1] for one in notes['log'] if one[0] == 'wait'}
     for place, (what, device, *batch) in enumerate(notes['log']):
         if what == 'begin' and place not in taken and batch[0][0]:
-            return f' Your function never took the count of device {device}.'
-    images = _images(notes, k)
-    shares = [is_right[rows].mean() if rows else 0 for rows in images]
-    if _near(notes['accuracy'], np.mean(shares)):
-        return (f' Yours is the mean of the accuracies of {k} devices. They '
-                f'have {[*map(len, images)]} images, and every image counts '
-                'equally.')
-    return ''
+            return {('not taken',): 'You never call `int` on the count of '
+                                    f'device {device}.'}
+    given, images = notes['accuracy'], [*filter(None, _images(notes, k))]
+    sizes, shares = [*map(len, images)], [is_right[rows].mean()
+                                          for rows in images]
+    for n in k, len(images):
+        if same(given, sum(shares) / n, 1e-6):
+            return {('mean',): 'Yours is the mean of the accuracies of '
+                               f'devices with {min(sizes)} to {max(sizes)} '
+                               'images.'}
+    for n in sizes:
+        if same(given, is_right.sum() / n, 1e-6):
+            return {('one',): f'You divide by {n}, the images of one device.'}
+    return {}
 
 
 def _timeline(notes, k):
@@ -130,21 +131,22 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     """An image takes a millisecond; all devices work side by side."""
     sizes = [*map(len, _images(notes, k))]
     work, waits = _timeline(notes, k)
-    if not waits or sum(sizes) < num_images / 2:
-        # The first check tells of a few that are left out.
-        raise Wrong(f'{sum(sizes)} of {num_images} images were tested, and '
-                    f'int() waited {len(waits)} times for a device.')
-    end, target = max(one[2] for one in work), -(-num_images // k)
-    if end <= target:
-        return
-    text = f'the test took {end} ms; the target is {target}. '
-    if max(sizes) > target:
-        raise Wrong(f'{text}The devices have {sizes} images. Divide the '
-                    f'images so that no device has more than {target}.')
-    device, start, _ = max(work, key=lambda one: one[1])
-    raise Wrong(f'{text}Device {device} began only after {start} ms. Until '
-                'then Python was waiting for another device. Where do you '
-                'call int()?')
+    if sum(sizes) < num_images / 2:  # of a few, judge_accuracy tells
+        raise Differs(f'the devices test {sum(sizes)} of '
+                      f'{several(num_images, "image")}', None)
+    if not waits:
+        raise Differs('you never call `int` on a count; once for each device '
+                      'is right', None)
+    device, _, end = max(work, key=lambda one: one[2])
+    target = -(-num_images // k)
+    if end > target:
+        words = f'the test takes {end} ms; the target is {target} ms. '
+        if max(sizes) > target:
+            raise Wrong(f'{words}Device {sizes.index(max(sizes))} tests '
+                        f'{max(sizes)} images.')
+        raise Wrong(f'{words}Device {device} is idle for '
+                    f'{end - sizes[device]} ms, while Python waits in `int` '
+                    'for another device.')
 
 
 def says_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> str:
@@ -181,9 +183,10 @@ def picture(answer: Answer) -> Picture:
 
 CASES = [{'num_images': n, 'k': k} for n, k in (
     (12, 2), (449, 4), (10, 3))]
+CASE = 'N = {num_images}, k = {k}'
 CHECKS = {
     'accuracy': Check([*CASES, {'num_images': 2, 'k': 4}], run, judge_accuracy,
                       'every image is tested once, and the accuracy is '
-                      'right.'),
+                      'right.', case=CASE),
     'time': Check([*CASES, {'num_images': 11, 'k': 4}], run, judge_time,
-                  'all devices work at the same time.', says_time)}
+                  'all devices work at the same time.', says_time, CASE)}

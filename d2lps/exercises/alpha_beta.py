@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, number)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, compare, number, returned)
+from d2lps.explaining import brief, same
 
-NAMES = 'alpha', 'the bandwidth'
-NEAR = 0.1, 0.03  # the largest relative errors of alpha and the bandwidth
+# Of alpha and the bandwidth: the unit, and the largest relative error.
+NUMBERS = {'alpha': ('seconds', 0.1),
+           'the bandwidth': ('bytes per second', 0.03)}
 
 
 def ping_pong(alpha_us: float = 50, MB_per_s: float = 1000,
@@ -46,11 +47,16 @@ def _table(nbytes, us):
     return np.array(nbytes), np.array(us) * 1e-6
 
 
+def _line(nbytes, times, weights):
+    """alpha and bandwidth of a straight line, with one time of each size."""
+    slope, alpha = np.polyfit(nbytes, times, 1, w=weights)
+    return alpha, 1 / slope
+
+
 def _right(nbytes, seconds):
     """alpha and bandwidth of a table; nobody need know how it was made."""
     usual = np.median(seconds, 1)
-    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / usual)
-    return alpha, 1 / slope
+    return _line(nbytes, usual, 1 / usual)
 
 
 def _late(seconds):
@@ -58,116 +64,84 @@ def _late(seconds):
     return seconds > 1.3 * np.median(seconds, 1)[:, None]
 
 
-def _simpler(nbytes, seconds):
-    """Simpler tables with the same right answer: (words, nbytes, seconds)."""
-    order, late = nbytes.argsort(), _late(seconds)
-    usual = np.median(seconds, 1)[:, None]
-    alpha, bandwidth = _right(nbytes, seconds)
-    line = np.repeat((alpha + nbytes / bandwidth)[:, None], len(seconds[0]), 1)
-    return [('with its sizes in order', nbytes[order], seconds[order]),
-            (f'without its {late.sum()} late times', nbytes,
-             np.where(late, usual, seconds)),
-            ('without scatter' + ' and late times' * bool(late.any()), nbytes,
-             line)]
-
-
 def run(answer: Answer, table: str, nbytes: Sequence[int],
         us: Sequence[Sequence[float]]) -> Notes:
-    """(words, alpha, bandwidth): for the table, and for simpler ones."""
-    found = [('', *_two_numbers(answer, *_table(nbytes, us)))]
-    for words, *simpler in _simpler(*_table(nbytes, us)):
-        try:
-            found.append((words, *_two_numbers(answer, *simpler)))
-        except Exception:  # only the table itself is graded
-            continue
-    return found
+    return _two_numbers(answer, *_table(nbytes, us))
 
 
 def _two_numbers(answer, nbytes, seconds):
-    with forbidding(_right, _simpler):
-        found = answer(nbytes, seconds)
+    found = returned(answer, nbytes, seconds)
     try:
         numbers = np.array([*found], float)
         if numbers.shape == (2,) and np.isfinite(numbers).all():
             return numbers.tolist()
     except (TypeError, ValueError):
         pass
-    raise Wrong(f'your function returned {shown(found)}. Two finite numbers '
-                'are wanted, alpha and the bandwidth.')
+    raise Wrong(f'you return {brief(found)}; two finite numbers, alpha and '
+                'the bandwidth, are right.', anywhere=True)
 
 
 def judge(found: Notes, table: str, nbytes: Sequence[int],
           us: Sequence[Sequence[float]]) -> None:
-    nbytes, seconds = _table(nbytes, us)
-    true = _right(nbytes, seconds)
-    (_, *mine), *simpler = found
-    said = [f'{name} is {one * factor:.4g} {unit}, about {right * factor:.4g} '
-            f'is right, and an error of up to {near:.0%} is allowed'
-            for name, one, right, factor, unit, near in zip(
-                NAMES, mine, true, (1e6, 1e-6), ('µs', 'MB/s'), NEAR)
-            if not abs(one / right - 1) <= near]
-    if said:
-        _judge_units(mine, true)
-        raise Wrong(f'{"; ".join(said)}. {_line_there(mine, nbytes, seconds)} '
-                    + _without_what(simpler, true, nbytes, seconds))
+    made = _table(nbytes, us)
+    for (name, (unit, near)), mine, right in zip(
+            NUMBERS.items(), found, map(float, _right(*made))):
+        if not same(mine, right, near):
+            raise Differs(f'{name} is {mine:.3g}; about {right:.3g} is right',
+                          mine, right, near / 2, values={}, unit=unit,
+                          known=_known(found, *made),
+                          place=_farthest(found, *made))
 
 
-def _judge_units(mine, true):
-    """Raise `Wrong` if a number is the right one in another unit."""
-    alpha, bandwidth = true
-    for name, one, right, wanted, units in zip(
-            NAMES, mine, true, ('seconds', 'bytes per second'),
-            ({alpha * 1e6: 'microseconds',
-              bandwidth: 'the bandwidth, which comes second'},
-             {bandwidth / 1e6: 'megabytes per second',
-              1 / bandwidth: 'seconds per byte, the slope of the line'})):
-        for value, unit in units.items():
-            if np.isclose(one, value, rtol=0.1, atol=0):
-                raise Wrong(f'{name} is {one:.4g}, and looks like {unit}. '
-                            f'About {right:.4g} is right, in {wanted}.')
+def _known(found, nbytes, seconds):
+    """Which other numbers or which other line these are."""
+    def are(numbers, near=1e-3):  # one by one: alpha is far smaller
+        return all(same(*pair, near) for pair in zip(
+            found, map(float, numbers)))
+
+    alpha, bandwidth = _right(nbytes, seconds)
+    known = {}
+    if are((bandwidth, alpha), 0.1):
+        known['order',] = 'Your two numbers are right in the opposite order.'
+    if are((1 / bandwidth, 1 / alpha), 0.1):
+        known['slope',] = ('Your alpha is the slope of the line: `np.polyfit` '
+                           'returns the slope first.')
+    for of, why in (('mean', 'late times change a mean'), ('median', ''),
+                    ('min', 'it is below the usual time')):
+        times = getattr(np, of)(seconds, axis=1)
+        for words, weights in (
+                (f': {why}', 1 / times),
+                (', without weights: the largest errors count most', None)):
+            if are(_line(nbytes, times, weights)):
+                known[of, words] = (f'Yours is the line through the {of} of '
+                                    f'each size{words}.')
+    return known
 
 
-def _line_there(mine, nbytes, seconds):
-    """Where the line is farthest from the usual times."""
-    alpha, bandwidth = mine
-    miss = (alpha + nbytes / (bandwidth or np.inf)) / np.median(seconds, 1) - 1
-    worst = np.abs(miss).argmax()
-    return (f'Your line is below the usual time at {(miss < 0).sum()} of '
-            f'{len(miss)} sizes. It is farthest away at {nbytes[worst]:,} '
-            f'bytes, by {miss[worst]:+.0%}.')
-
-
-def _without_what(simpler, true, nbytes, seconds):
-    """The simpler table at which the result would be right."""
-    good = next((words for words, *two in simpler
-                 if all(abs(np.divide(two, true) - 1) <= NEAR)), None)
-    if good is None:
-        return ('Your result is wrong also for a table whose times lie '
-                'exactly on a straight line.')
-    text = f'For the same table {good} your result would be right.'
-    if 'scatter' not in good:
-        return text
-    usual = 0.03e6 * np.median(seconds, 1)
-    return (f'{text} Times scatter by 3%: that is {usual.min():,.3g} µs of '
-            f'the shortest time, and {usual.max():,.6g} µs of the longest. '
-            'In a fit, a percent should count the same at every size.')
+def _farthest(found, nbytes, seconds):
+    """Where a line is farthest from the usual times."""
+    alpha, bandwidth = found
+    usual = np.median(seconds, 1)
+    line = alpha + nbytes / (bandwidth or np.inf)
+    k = np.abs(line / usual - 1).argmax()
+    return (f'At {nbytes[k]:,} bytes your line says {line[k] * 1e6:,.4g} µs; '
+            f'{usual[k] * 1e6:,.4g} µs is usual.')
 
 
 def run_crossover(answer: Answer, n: int, alpha_us: float,
                   MB_per_s: float) -> float:
-    return number(answer(n, alpha_us * 1e-6, MB_per_s * 1e6),
-                  'A number of bytes is wanted.')
+    return number(returned(answer, n, alpha_us * 1e-6, MB_per_s * 1e6),
+                  'a number of bytes is right')
 
 
-def judge_crossover(found: float, n: int, alpha_us: float,
-                    MB_per_s: float) -> None:
-    right = n * alpha_us * MB_per_s  # µs times MB/s are bytes
-    if not np.isclose(found, right, rtol=1e-3, atol=1):
-        raise Wrong(
-            f'you say {found:,.7g} bytes, and {right:,.7g} are right. With '
-            f'your size, a message of the ring has a chunk of '
-            f'{found / n:,.7g} bytes, which take {found / n / MB_per_s:.4g} '
-            f'µs. Its latency takes {alpha_us:g} µs. These two must be equal.')
+def crossover_of(n: int, alpha_us: float, MB_per_s: float) -> float:
+    """The bytes at which a chunk takes as long as its latency."""
+    return float(n * alpha_us * MB_per_s)  # µs times MB/s are bytes
+
+
+def _chunk(found, n, alpha_us, MB_per_s):
+    return (f'At your size a chunk takes {brief(found / n / MB_per_s)} µs, '
+            f'and its latency {alpha_us:g} µs.')
 
 
 def picture(answer: Answer, crossover: Answer) -> Picture:
@@ -218,7 +192,8 @@ CHECKS = {
                sizes=[1024, 67108864]),
          _case('sizes in any order', alpha_us=300, MB_per_s=12.5, seed=4,
                sizes=[64, 4194304], count=9, mixed=True)],
-        run, judge, 'alpha is within 10%, and the bandwidth within 3%.'),
+        run, judge, 'alpha is within 10%, and the bandwidth within 3%.',
+        case='{table}'),
     'late': Check(
         [BUSY,
          _case('busy at small sizes', alpha_us=120, MB_per_s=110, seed=5,
@@ -227,10 +202,11 @@ CHECKS = {
          _case('busy at large sizes', alpha_us=25, MB_per_s=2500, seed=6,
                repeats=7, late=[[-1, 3, 1.5], [-2, 3, 1.6]]),
          _case('one time late', seed=7, late=[[4, 1, 1000]])],
-        run, judge, 'late times do not pull the line.'),
+        run, judge, 'late times do not pull the line.', case='{table}'),
     'crossover': Check(
         [{'n': 4, 'alpha_us': 50, 'MB_per_s': 1000},
          {'n': 2, 'alpha_us': 200, 'MB_per_s': 12.5},
          {'n': 16, 'alpha_us': 3, 'MB_per_s': 40000}],
-        run_crossover, judge_crossover,
-        'at this size, latency and bytes take the same time.')}
+        run_crossover, compare(crossover_of, unit='bytes', place=_chunk),
+        'at this size, latency and bytes take the same time.',
+        case='n = {n}, {alpha_us} µs, {MB_per_s} MB/s')}

@@ -8,9 +8,9 @@ from functools import partial
 from operator import index
 from typing import Any, TypeAlias
 
-from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
-                                      Wrong, forbidding)
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
+                                      Picture, Wrong, returned)
+from d2lps.explaining import brief
 
 
 class Race:
@@ -27,12 +27,15 @@ class Race:
         self.done: set[int] = set()
         self.events: list[tuple[float, int, str]] = []
 
-    def slowest(self) -> int:
-        return min({*range(len(self.pushed))} - self.done,
-                   key=self.pushed.__getitem__)
 
-    def ahead(self, rank: int) -> int:
-        return self.pushed[rank] - self.pushed[self.slowest()]
+def _slowest(race):
+    """The worker with the fewest pushes that is not done."""
+    return min({*range(len(race.pushed))} - race.done,
+               key=race.pushed.__getitem__)
+
+
+def _ahead(race, rank):
+    return race.pushed[rank] - race.pushed[_slowest(race)]
 
 
 # A function of the race, the rank that pushes and whether it is its last push.
@@ -50,7 +53,7 @@ def play(decide: Decide, times: Sequence[Sequence[float]], pushes: int,
 
     def begin(rank):
         race.waiting.discard(rank)
-        race.most = max(race.most, race.ahead(rank))
+        race.most = max(race.most, _ahead(race, rank))
         race.events.append((race.now, rank, 'pull'))
         seconds = times[rank][race.pushed[rank] % len(times[rank])]
         heapq.heappush(race.computing, (race.now + seconds, rank))
@@ -77,19 +80,15 @@ def repeat(said: Iterable[Sequence[int]]) -> Decide:
 def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
         pushes: int, batches: Sequence[int] | None = None) -> Notes:
     """Whom the student's server let continue, after each push."""
-    ours = Race.__init__, Race.slowest, Race.ahead, play
-    with forbidding(*ours):
-        gate, said = answer(len(times), bound), []
+    gate, said = answer(len(times), bound), []
 
     def decide(race, rank, last):
-        with forbidding(*ours):
-            go = gate.push(rank, last)
+        go = returned(gate.push, rank, last)
         try:
             said.append([index(r) for r in go])
         except TypeError:
-            raise Wrong(f'`push` returned {shown(go)}. A list of ranks is '
-                        'wanted, such as [0, 2], or [] for no '
-                        'worker.') from None
+            raise Wrong(f'`push` returned {brief(go)}; a list of workers is '
+                        'right.', anywhere=True) from None
         return said[-1]
 
     play(decide, times, pushes, batches)
@@ -101,56 +100,47 @@ def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
 
     slack: so many more or less ahead is forgiven.
     """
-    repeated, end = repeat(said), play(repeat(said), **case)
-    stuck = '' if end.computing or not end.waiting else (
-        f'after {end.now:g} s and {sum(end.pushed)} gradients, all workers '
-        'wait for ever.')
+    repeated = repeat(said)
 
     def decide(race, rank, last):
         go = [*repeated(race, rank, last)]
-        text = (f'at {race.now:g} s, worker {rank} pushes its gradient number '
-                f'{race.pushed[rank]}{", its last" if last else ""}. ')
-        for r in go:
-            why = _may_not_go(race, r, bound, slack) or (
-                'and is in your list twice.' if go.count(r) > 1 else '')
+        right = [r for r in sorted(race.waiting) if _ahead(race, r) <= bound]
+        for r in sorted({*go} | race.waiting):
+            why = _why(race, r, rank, go.count(r), bound, slack)
             if why:
-                more = f' Later a worker is {end.most} ahead.'
-                raise Wrong(f'{text}Worker {r} is told to continue, {why}'
-                            + more * (end.most > bound + 1))
-        for r in sorted(race.waiting.difference(go)):
-            if race.ahead(r) <= bound - slack:
-                raise Wrong(text + _waits_in_vain(race, r, rank, bound)
-                            + f' Later, {stuck}' * bool(stuck))
+                raise Differs(
+                    f'with {race.pushed} pushes, push({rank}, {last}) returns '
+                    f'{brief(go)}; {brief(right)} is right', go, right,
+                    known={('why',): f'Worker {r} {why}.'})
         return go
 
-    play(decide, **case)
-    if stuck:
-        raise Wrong(stuck)
+    end = play(decide, **case)
+    if end.waiting and not end.computing:
+        raise Wrong(f'after {sum(end.pushed)} pushes, all workers wait for '
+                    'ever.')
 
 
-def _may_not_go(race, r, bound, slack):
-    """Why worker r must not go on, if so."""
+def _why(race, r, rank, often, bound, slack):
+    """A fact about worker r, if it is wrong that it is `often` in the list."""
     if r not in race.waiting:
-        return ('but it has no batch left.' if r in race.done else
-                f'but only {sorted(race.waiting)} wait.')
-    return '' if race.ahead(r) <= bound + slack else (
-        f'and it is {race.ahead(r)} ahead of the slowest, worker '
-        f'{race.slowest()}. The bound is {bound}.')
-
-
-def _waits_in_vain(race, r, rank, bound):
-    """Words about worker r, which may go on when worker `rank` has pushed."""
-    text = f'Worker {r} is not told to continue, and it is ' + (
-        'the slowest.' if race.ahead(r) == 0 else
-        f'only {race.ahead(r)} ahead of the slowest, worker '
-        f'{race.slowest()}. The bound is {bound}.')
+        return ('has no batch left' if r in race.done else
+                'computes already' if 0 <= r < len(race.pushed) else
+                'does not exist')
+    if often > 1:
+        return f'is in your list {often} times'
+    ahead, slowest = _ahead(race, r), _slowest(race)
+    if ahead <= bound + slack if often else ahead > bound - slack:
+        return ''
+    why = f'is {ahead} ahead of worker {slowest}' if ahead else (
+        'is the slowest')
+    if often:
+        return why
     if r != rank:
-        text += ' It has waited since an earlier push.'
+        why = f'has waited since an earlier push and {why}'
     for d in race.done:
-        if race.pushed[r] - race.pushed[d] > bound:
-            return (f'{text} Worker {d} has pushed less often, but it has no '
-                    'batch left and never pushes again.')
-    return text
+        if race.pushed[d] < race.pushed[slowest]:
+            return f'{why}: worker {d} is done'
+    return why
 
 
 def judge_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
@@ -159,16 +149,12 @@ def judge_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
     from d2lps.asynchrony.clock import virtual_clock
     end, right = play(repeat(said), times, pushes), virtual_clock(
         times, bound, pushes)
-    if sum(end.pushed) == pushes and end.most <= bound and (
-            end.now <= right.seconds):
-        return
-    text = (f'your workers push {sum(end.pushed) / end.now:.2f} gradients per '
-            f'second, and a worker is up to {end.most} ahead. Right are '
-            f'{right.throughput:.2f} per second, and up to {bound} ahead.')
-    try:
-        judge(said, bound, times=times, pushes=pushes)
-    except Wrong as error:
-        raise Wrong(f'{text} The first wrong decision: {error}') from None
+    if sum(end.pushed) < pushes or end.now > right.seconds or (
+            end.most > bound):
+        raise Wrong(
+            f'your workers push {sum(end.pushed) / end.now:.2f} gradients per '
+            f'second, and one is up to {end.most} ahead; '
+            f'{right.throughput:.2f} and at most {bound} are right.')
 
 
 def says_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
@@ -197,18 +183,20 @@ def picture(answer: Answer) -> Picture:
 SLOW = [[1], [1], [1], [5]]
 TURNS = [[5, 1, 1, 1, 1], [1, 1, 5, 1, 1], [1, 1, 1, 5, 5], [1, 5, 1, 1, 1]]
 TARGET: Case = {'bound': 2, 'pushes': 200, 'times': TURNS}
+CASE = 'bound = {bound}'
 CHECKS = {
     'rule': Check(
         [{'bound': 2, 'pushes': 24, 'times': SLOW},
          {'bound': 0, 'pushes': 16, 'times': SLOW},
          {'bound': 1, 'pushes': 20, 'times': [[1, 4], [2], [3, 1, 1]]}],
         run, judge, 'no worker is too far ahead, and no worker waits in '
-                    'vain.'),
+                    'vain.', case=CASE),
     'last': Check(
         [{'bound': 1, 'pushes': 12, 'times': [[1], [1], [2]],
           'batches': [2, 6, 4]},
          {'bound': 0, 'pushes': 6, 'times': [[3], [1]], 'batches': [2, 4]}],
         run, partial(judge, slack=1),
-        'no worker waits for a worker that has no batch left.'),
+        'no worker waits for a worker that has no batch left.', case=CASE),
     'figure': Check([TARGET], run, judge_figure,
-                    "your rule is as fast as the chapter's.", says_figure)}
+                    "your rule is as fast as the chapter's.", says_figure,
+                    CASE)}

@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
-                                      Wrong, forbidding, the_torch)
-from d2lps.exercises.multiples import factor
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
+                                      Picture, Wrong, returned, the_torch,
+                                      without)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 
 INPUTS = 3  # of each layer
 LR = 0.1
-RULE = ('A bucket leaves as soon as all its gradients have come and all '
-        'earlier buckets have left. finish() sends the rest, with zeros for '
-        'gradients that have not come.')
 
 
 def network(sizes: Sequence[int], dtype: str = 'float32',
@@ -79,43 +76,51 @@ def run_buckets(answer: Answer, sizes: Sequence[int], most: int,
                 dtype: str = 'float32',
                 frozen: Sequence[str] = ()) -> list[list[str]]:
     model = network(sizes, dtype, frozen)
-    with forbidding(right_buckets):
-        found = answer(model, most)
+    without(answer, right_buckets)
+    found = returned(answer, model, most)
     try:
         return _names(model, found)
     except (KeyError, TypeError, RuntimeError):  # PyTorch's: no dimension
-        raise Wrong(f'your function returned {shown(found)}. A list of lists '
-                    'is wanted, with the parameters of the model themselves: '
-                    'no copies, no names, no parts.') from None
+        raise Wrong(f'you return {_kind(found)}; list[list[Parameter]] is '
+                    "right, with the model's own parameters.",
+                    anywhere=True) from None
+
+
+def _kind(found):
+    name = type(found).__name__
+    return f'{name}[{_kind(found[0])}]' if (
+        isinstance(found, (list, tuple)) and found) else name
 
 
 def judge_buckets(found: Notes, sizes: Sequence[int], most: int,
                   dtype: str = 'float32', frozen: Sequence[str] = ()) -> None:
     model = network(sizes, dtype, frozen)
     right = _names(model, right_buckets(model, most))
-    for k, (one, two) in enumerate(zip_longest(sum(found, []),
-                                               sum(right, [])), 1):
-        if one != two:
-            right_one = f'it should be {two}' if two else 'there are no more'
-            raise Wrong(f'parameter number {k} in your buckets is '
-                        f'{one or "missing"}; {right_one}. From the last of '
-                        'model.parameters() to the first, each parameter with '
-                        'requires_grad = True is there once.')
     nbytes = {name: param.numel() * param.element_size()
               for name, param in model.named_parameters()}
-    for k, (mine, theirs) in enumerate(zip(found, [*right, []])):
-        size = sum(nbytes[name] for name in mine)
-        if not mine:
-            raise Wrong(f'bucket {k} is empty.')
-        if len(mine) > len(theirs):
-            raise Wrong(f'bucket {k} has {size} bytes, in {len(mine)} '
-                        'parameters. Only a parameter that is alone in its '
-                        f'bucket can have more than {most}.')
-        if len(mine) < len(theirs):
+    if [] in found:
+        raise Wrong(f'bucket {found.index([])} is empty; no empty bucket is '
+                    'right.')
+    mine: list[str]
+    theirs: list[str]
+    for k, (mine, theirs) in enumerate(zip_longest(found, right,
+                                                   fillvalue=[])):
+        if mine == theirs:
+            continue
+        place = ''
+        if mine == theirs[:len(mine)] != []:
             name = theirs[len(mine)]
-            raise Wrong(f'bucket {k} is closed at {size} bytes. {name}, of '
-                        f'{nbytes[name]} bytes, still fits: up to {most} are '
-                        'allowed.')
+            place = f'There is still room for {name}, of {nbytes[name]} bytes.'
+        for name in sorted({*sum(found, [])} & {*frozen}):
+            place = f'{name} has requires_grad = False.'
+        raise Differs(f'bucket {k} has {_words(mine, nbytes)}; '
+                      f'{_words(theirs, nbytes)} is right', found, right,
+                      values={}, place=place)
+
+
+def _words(names, nbytes):
+    return (f'{", ".join(names)} of {sum(nbytes[one] for one in names)} bytes'
+            if names else 'nothing')
 
 
 def _loss(layers, use, rank, step):
@@ -141,98 +146,93 @@ def run(answer: Answer, num_workers: int, sizes: Sequence[int], most: int,
             if param.requires_grad:  # this hook runs before the student's
                 param.register_post_accumulate_grad_hook(
                     lambda _, name=name: worker.note('grad', name))
-        buckets = buckets_of(layers, most)
-        with forbidding(_truth):
-            mine = answer(buckets, worker.all_reduce, num_workers)
-            return [one_step(worker, layers, mine, step)
-                    for step in range(steps)]
+        mine = answer(buckets_of(layers, most), worker.all_reduce,
+                      num_workers)
+        return [one_step(worker, layers, mine, step)
+                for step in range(steps)]
 
     def one_step(worker, layers, mine, step):
         worker.events = []
         layers.zero_grad(set_to_none=not keep)
         _loss(layers, use, worker.rank, step).backward()
+        own = _grads(layers)
         worker.note('finish', step)
         mine.finish()
-        grads = {}
-        for name, param in layers.named_parameters():
+        grads = _grads(layers)
+        for param in layers.parameters():
             if param.grad is not None:
-                grads[name] = param.grad.tolist()
                 param.data -= LR * param.grad.detach()
-        return {'events': worker.events, 'grads': grads}
+        return {'events': worker.events, 'own': own, 'grads': grads}
 
+    without(answer, Plain)
     return Group(num_workers).run(work)
 
 
-def _truth(num_workers, sizes, use, steps=1, frozen=(), dtype='float32', **_):
-    """Of each step: what each worker computes, and the mean.
-
-    Dictionaries of gradients by name, in the order in which they come.
-    """
-    layers, came = network(sizes, dtype, frozen), {}
-    params = {name: param for name, param in layers.named_parameters()
-              if param.requires_grad}
-    for name, param in params.items():
-        param.register_post_accumulate_grad_hook(
-            lambda param, name=name: came.update({
-                name: param.grad.double().numpy().copy()}))
-    for step in range(steps):
-        own = []
-        for rank in range(num_workers):
-            layers.zero_grad()
-            came.clear()
-            _loss(layers, use, rank, step).backward()
-            own.append({**came})
-        mean = {name: np.mean([one.get(name, np.zeros(tuple(param.shape)))
-                               for one in own], 0)
-                for name, param in params.items()}
-        yield own, mean
-        for name, param in params.items():
-            param.data -= LR * param.new_tensor(mean[name])
+def _grads(layers):
+    """All gradients that are there, by name."""
+    return {name: param.grad.tolist()
+            for name, param in layers.named_parameters()
+            if param.grad is not None}
 
 
-def judge_means(found: Notes, num_workers: int, **case: Any) -> None:
+class Plain:
+    """A right reducer, but for the moments: all is sent in `finish`."""
+
+    def __init__(self, buckets: list[list[Array]],
+                 all_reduce: Answer, num_workers: int) -> None:
+        self.params = sum(buckets, [])
+        self.all_reduce, self.num_workers = all_reduce, num_workers
+
+    def finish(self) -> None:
+        for param in self.params:
+            if param.grad is None:
+                param.grad = param.new_zeros(param.shape)
+            flat = param.grad.flatten().clone()
+            self.all_reduce(flat).wait()
+            param.grad = (flat / self.num_workers).view_as(param)
+
+
+def judge_means(found: Notes, **case: Any) -> None:
     """The gradients, whenever they were sent."""
-    for step, (own, mean) in enumerate(_truth(num_workers, **case)):
-        for rank, worker in enumerate(found):
-            for name, right in mean.items():
-                where = f'step {step + 1}, rank {rank}: .grad of {name} '
-                mine = worker[step]['grads'].get(name)
-                if mine is None:
-                    raise Wrong(f'{where}is None after finish().')
-                mine = np.asarray(mine, float)
-                wrong = ~np.isclose(mine, right, rtol=1e-4, atol=1e-6)
-                if wrong.any():
-                    at = tuple(map(int, np.argwhere(wrong)[0]))
-                    raise Wrong(
-                        f'{where}is not the mean: at index {[*at]} it is '
-                        f'{mine[at]:.5g}, and {right[at]:.5g} is right. '
-                        + _hint(worker[step]['events'], mine, mine[at], name,
-                                own, rank, mean))
+    truth = run(Plain, **case)
+    for step, workers in enumerate(zip(*truth)):
+        for rank, right in enumerate(workers):
+            for name in right['grads']:
+                lacks = [f'Rank {one} does not compute it in this step.'
+                         for one, notes in enumerate(workers)
+                         if ['grad', name] not in notes['events']]
+                place = lacks[0] if lacks else (
+                    'Here zero_grad() sets each .grad to zeros.'
+                    if case.get('keep') else
+                    'The step before is right.' * (step > 0))
+                _judge_mean(found[rank][step], right, name,
+                            f'step {step + 1}, rank {rank}: {name}.grad',
+                            len(found), place)
 
 
-def _hint(events, mine, number, name, own, rank, mean):
-    """What a wrong gradient is.
-
-    mine, number: the array, and the first wrong one of its numbers.
-    """
+def _judge_mean(notes, right, name, where, n, place):
+    """One gradient after a step. right: the notes of a right reducer."""
+    mine, mean = notes['grads'].get(name), np.array(right['grads'][name])
+    if np.shape(mine) != mean.shape:
+        words = 'None' if mine is None else f'of shape {np.shape(mine)}'
+        raise Wrong(f'{where} is {words} after finish(); shape {mean.shape} '
+                    'is right.')
+    wrong = ~np.isclose(mine, mean, rtol=1e-4, atol=1e-6)
+    if not wrong.any():
+        return
+    at = tuple(map(int, np.argwhere(wrong)[0]))
+    number, events = np.array(mine)[at], notes['events']
+    sent, waits = (len(_moments(events, kind))
+                   for kind in ('all_reduce', 'wait'))
+    known = {}
     if np.isnan(number):
-        sent, waits = (len(_moments(events, kind))
-                       for kind in ('all_reduce', 'wait'))
-        return (f'This worker called all_reduce {sent} times and wait() '
-                f'{waits} times. Numbers are nan until wait() returns.')
-    for words, one in (('the mean', mean[name]),
-                       ('the gradient of this worker alone',
-                        own[rank].get(name))):
-        times = 0 if one is None else factor(mine, one)
-        if times:
-            many = '' if np.isclose(times, 1) else f'{times:.4g} times '
-            return f'The whole array is {many}{words}.'
-    for other, one in mean.items():
-        places = np.argwhere(np.isclose(one, number, rtol=1e-5, atol=0))
-        if len(places):
-            return (f'{number:.5g} is the right number for {other}, at index '
-                    f'{places[0].tolist()}.')
-    return ''
+        known['nan',] = ('Numbers are nan until wait() returns: you call '
+                         f'all_reduce {sent} times and wait() {waits} times.')
+    if name in right['own'] and np.allclose(mine, right['own'][name]):
+        known['own',] = 'That is the gradient of this worker alone.'
+    raise Differs(f'{where}{[*at]} is {brief(number)}; {brief(mean[at])} is '
+                  'right', mine, mean, values={'num_workers': n}, known=known,
+                  place=place, averaged='num_workers')
 
 
 def judge_calls(found: Notes, num_workers: int, sizes: Sequence[int],
@@ -241,15 +241,11 @@ def judge_calls(found: Notes, num_workers: int, sizes: Sequence[int],
     layers = network(sizes, case.get('dtype', 'float32'),
                      case.get('frozen', ()))
     buckets = right_buckets(layers, most)
-    names = _names(layers, buckets)
     elements = [sum(param.numel() for param in one) for one in buckets]
-    for step, (own, _) in enumerate(_truth(num_workers, sizes, **case)):
-        for rank, came in enumerate(own):
-            try:
-                _judge_step(found[rank][step]['events'], [*came], names,
-                            elements)
-            except Wrong as error:
-                raise Wrong(f'step {step + 1}, rank {rank}: {error}') from None
+    for step, workers in enumerate(zip(*found), 1):
+        for rank, worker in enumerate(workers):
+            _judge_step(step, rank, worker['events'],
+                        _names(layers, buckets), elements)
 
 
 def _moments(events, kind):
@@ -260,40 +256,41 @@ def _moments(events, kind):
             for k, (what, value) in enumerate(events) if what == kind]
 
 
-def _judge_step(events, came, names, elements):
+def _judge_step(step, rank, events, names, elements):
     """Raise `Wrong` for the first bucket that leaves at a wrong moment."""
-    words = ['before the first gradient came',
-             *(f'when the gradient of {name} came' for name in came),
-             'in finish()']
+    where = f'step {step}, rank {rank}: '
+    came = [name for what, name in events if what == 'grad']
+    words = ['before the first hook',
+             *(f'in the hook of {name}' for name in came), 'in finish()']
     left, due = _moments(events, 'all_reduce'), 0
     for k, (bucket, size) in enumerate(zip(names, elements)):
         there = [came.index(name) + 1 if name in came else len(came) + 1
                  for name in bucket]
         due = max(due, *there)
-        right = f'and should leave {words[due]}. '
         if k == len(left):
-            raise Wrong(f'bucket {k} never left, {right}{RULE}')
+            raise Wrong(f'{where}bucket {k} never leaves; {words[due]} is '
+                        'right.')
         when, sent = left[k]
         if sent != size:
             others = ''.join(f' Bucket {other} has so many.' for other, many
                              in enumerate(elements) if many == sent)
-            raise Wrong(f'all_reduce {k + 1} has {sent} elements, and bucket '
-                        f'{k} has {size}.{others} Each bucket leaves in one '
-                        'all_reduce, and buckets leave in order.')
-        lacking = [name for name, one in zip(bucket, there) if one > when]
+            raise Wrong(f'{where}all_reduce {k + 1} has {sent} elements; '
+                        f'{size} are right, those of bucket {k}.{others}')
         if when != due:
-            raise Wrong(f'bucket {k} left {words[when]}, {right}' + (
-                f'{len(lacking)} of its {len(bucket)} gradients had not come '
-                f'when it left, such as the gradient of {lacking[0]}.'
-                if lacking else RULE))
+            lacking = [name for name, one in zip(bucket, there) if one > when]
+            hint = ('The step before is right.' if step > 1 else
+                    f'{lacking[0]}.grad has not come then.' if lacking else
+                    f'It was full before, and waited for bucket {k - 1}.'
+                    if max(there) < due else '')
+            raise Wrong(f'{where}bucket {k} leaves {words[when]}; '
+                        f'{words[due]} is right. {hint}'.rstrip())
     if len(left) > len(names):
-        raise Wrong(f'all_reduce was called {len(left)} times; there are '
-                    f'{len(names)} buckets.')
+        raise Wrong(f'{where}all_reduce is called {len(left)} times; '
+                    f'{len(names)} times is right, once for each bucket.')
     for when, number in _moments(events, 'wait'):
         if when <= len(came):
-            raise Wrong(f'wait() of all_reduce {number} was called '
-                        f'{words[when]}. Then nothing is computed while the '
-                        'bucket is sent: wait in finish().')
+            raise Wrong(f'{where}wait() of all_reduce {number} is called '
+                        f'{words[when]}; in finish() is right.')
 
 
 def judge(found: Notes, **case: Any) -> None:
@@ -347,6 +344,7 @@ def _draw(ax, rank, events, buckets, rows, until):
 ALL = [[[0, 1, 2]]]
 SHOWN: Case = {'sizes': [2, 3, 4, 5], 'most': 80,
                'use': [[[0, 1, 2, 3], [1, 0, 3]]]}
+MODEL = 'sizes = {sizes}, most = {most}'  # the case in a message
 CHECKS = {
     'buckets': Check(
         [{'sizes': [2, 3, 4], 'most': 64},
@@ -354,14 +352,16 @@ CHECKS = {
          {'sizes': [2, 3], 'most': 4},
          {'sizes': [2, 3, 4], 'most': 128, 'dtype': 'float64'},
          {'sizes': [2, 5, 3], 'most': 72, 'frozen': ['1.weight', '2.bias']}],
-        run_buckets, judge_buckets, 'each parameter is in the right bucket.'),
+        run_buckets, judge_buckets, 'each parameter is in the right bucket.',
+        case=MODEL),
     'mean': Check(
         [{'num_workers': 2, 'sizes': [2, 3, 5], 'most': 64, 'use': ALL},
          {'num_workers': 1, 'sizes': [2, 3, 5], 'most': 20, 'use': ALL},
          {'num_workers': 3, 'sizes': [4, 1, 2], 'most': 1000, 'use': ALL},
          {'num_workers': 4, 'sizes': [3, 2, 6], 'most': 40, 'use': ALL,
           'dtype': 'float64'}],
-        run, judge_means, 'every worker has the mean of the gradients.'),
+        run, judge_means, 'every worker has the mean of the gradients.',
+        case='num_workers = {num_workers}'),
     'overlap': Check(
         [{'num_workers': 2, 'sizes': [2, 3, 5], 'most': 64, 'use': ALL},
          {'num_workers': 2, 'sizes': [2, 3, 5, 1], 'most': 84,
@@ -369,7 +369,7 @@ CHECKS = {
          {'num_workers': 3, 'sizes': [1, 4, 2], 'most': 16,
           'use': [[[2, 1, 0]]]}],
         run, judge_calls, 'each bucket leaves as soon as it can, and not '
-                          'earlier.'),
+                          'earlier.', case=MODEL),
     'steps': Check(
         [{'num_workers': 2, 'sizes': [2, 3, 5], 'most': 64, 'use': ALL,
           'steps': 3},
@@ -379,4 +379,4 @@ CHECKS = {
           'use': [[[0, 1, 2, 3], [0, 1, 3]], [[2, 0], [3, 1]]],
           'steps': 3}],
         run, judge, 'every step is right, also with layers that are not '
-                    'used.')}
+                    'used.', case=MODEL)}

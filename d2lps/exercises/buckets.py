@@ -2,16 +2,18 @@
 
 To chapter 15, notebooks/15-overlap.ipynb.
 """
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from operator import index
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
-from d2lps.exercises.checking import (SLOWER, Answer, Case, Check, Notes,
-                                      Picture, Wrong, in_time)
+from d2lps.exercises.checking import (SLOWER, Answer, Case, Check, Differs,
+                                      Notes, Picture, Wrong, in_time, returned)
+from d2lps.explaining import brief
 
 # Unlike layers, and a high latency: no size for all buckets is good here.
 UNLIKE: Case = {
@@ -57,103 +59,83 @@ def _link(latency_ms: float, MB_per_s: float, ms: Sequence[float] = (),
             MB_per_s * 1e6, latency_ms / 1e3)
 
 
-def _stopped(n):
-    """What a student reads whose function computes for too long."""
-    return (f'your function was stopped. For {n} layers it had computed for '
-            f'{MOST_SECONDS} seconds. To cut {n} layers there are '
-            f'2 ** {n - 1} ways, too many to try each. How many different '
-            'buckets of neighbours are there?')
-
-
 def run(answer: Answer, **case: Any) -> Notes:
     """The buckets as lists of layers."""
     link = _link(**case)
     n = len(link[0])
-    with in_time(MOST_SECONDS, lambda: _stopped(n)):
-        buckets = answer(*link)
-    try:
-        return [[index(layer) for layer in bucket] for bucket in buckets]
-    except TypeError:
-        raise Wrong(f'your function returned {short(buckets)}. A list of '
-                    'lists of layers is wanted, such as [[2], [1, 0]].'
-                    ) from None
+    with in_time(MOST_SECONDS, lambda: (
+            f'no result after {MOST_SECONDS} s, the limit.'
+            + f' There are 2 ** {n - 1} ways to cut {n} layers.' * (n > 20))):
+        buckets = returned(answer, *link)
+        try:
+            return [[index(layer) for layer in bucket] for bucket in buckets]
+        except TypeError:
+            raise Wrong(f'you return {short(buckets):.60}; a list of lists '
+                        'of whole numbers, such as [[2], [1, 0]], is right.',
+                        anywhere=True) from None
 
 
 def judge_once(buckets: Notes, **case: Any) -> None:
     """Each layer in one bucket, and the buckets in the order of `ready`."""
-    link, found = _link(**case), set()
+    link = _link(**case)
     _judge_layers(buckets, len(link[0]))
-    for layers in buckets:
-        if not layers:
-            raise Wrong('a bucket is empty. A message costs a latency even if '
-                        'it has no gradient.')
-        for layer in layers:
-            if layer in found:
-                raise Wrong(f'the gradient of layer {layer} is sent twice, '
-                            'and would be added twice. The second time it is '
-                            f'in the bucket {short(layers)}.')
-            found.add(layer)
+    if not all(buckets):
+        raise Wrong('a bucket is empty. Its message costs a latency, too.')
     ready = [ready for ready, *_ in _messages(buckets, *link)]
-    for number in range(1, len(buckets)):
-        early, late = ready[number], ready[number - 1]
+    for number, (late, early) in enumerate(pairwise(ready)):
         if early < late - 1e-9:
-            first, second = buckets[number - 1:number + 1]
-            raise Wrong(
-                f'the bucket {short(first)} is sent before {short(second)}, '
-                f'but is ready later: at {late * 1e3:g} ms, not '
-                f'{early * 1e3:g}, because it waits for layer {min(first)}. '
-                'The backward pass begins with the last layer.')
+            first, second = map(brief, buckets[number:number + 2])
+            raise Differs(
+                f'you send {first}, ready at {late * 1e3:g} ms, before '
+                f'{second}, ready at {early * 1e3:g} ms; the bucket that is '
+                'ready first goes first', buckets)
 
 
 def _judge_layers(buckets, n):
-    for layers in buckets:
-        for layer in layers:
-            if not 0 <= layer < n:
-                raise Wrong(f'the bucket {short(layers)} has layer {layer}, '
-                            f'and the layers are 0 to {n - 1}.')
-    missing = sorted({*range(n)} - {*chain(*buckets)})
-    if missing:
-        raise Wrong(f'layer {missing[0]} is in no bucket. Its gradient is '
-                    'never sent, so the other workers never get it. Layers '
-                    f'that are in no bucket: {len(missing)} of {n}.')
+    """Raise `Wrong` unless each layer is in one bucket."""
+    count = Counter(chain(*buckets))
+    for layer in sorted({*range(n), *count}):
+        if not 0 <= layer < n:
+            raise Differs(f'you send layer {layer}; layers 0 to {n - 1} are '
+                          'right', buckets)
+        if count[layer] > 1:
+            raise Differs(f'layer {layer} is sent {count[layer]} times; once '
+                          'is right', buckets)
+    if missing := sorted({*range(n)}.difference(count)):
+        last = 'layer' if missing == [0] else f'{len(missing)} layers'
+        raise Differs(
+            f'layer {missing[-1]} is in no bucket; one is right', buckets,
+            known={('last',): f'The last {last} of the backward pass '
+                   f'{"is" if last == "layer" else "are"} missing.'}
+            if missing == [*range(len(missing))] else {})
 
 
 def judge_time(buckets: Notes, **case: Any) -> None:
     """No other buckets end the step earlier."""
     link = _link(**case)
     _judge_layers(buckets, len(link[0]))
-    messages, best = [*_messages(buckets, *link)], earliest(*link)
-    end = max(end for *_, end in messages)
-    if end <= best * (1 + 1e-6):
-        return
-    text = (f'with {len(link[0])} layers the step ends after {end * 1e3:.5g} '
-            f'ms, and {best * 1e3:.5g} ms is possible. ')
-    if 'ms' in case:
-        text += f'Layers take {case["ms"]} ms and have {case["MB"]} MB. '
-    waits = end - sum(after - start for _, start, after in messages)
-    raise Wrong(f'{text}{_hint(buckets, messages, link, best)} The latency of '
-                f'{case["latency_ms"]:g} ms counts {len(buckets)} '
-                f'time{"s" * (len(buckets) != 1)}, and the link waits for '
-                f'gradients for {waits * 1e3:.5g} ms.')
+    best, end = earliest(*link), end_of_step(buckets, *link)
+    if end > best * (1 + 1e-6):
+        raise Differs(f'the step ends after {end * 1e3:.5g} ms; '
+                      f'{best * 1e3:.5g} ms is possible', buckets,
+                      place=_first_late(buckets, link, best))
 
 
-def _hint(buckets, messages, link, best):
+def _first_late(buckets, link, best):
     """The first bucket after which the best end cannot be reached."""
     k = len(link[0])
-    for layers, (ready, start, end) in zip(buckets, messages, strict=True):
-        if sorted(layers) != [*range(k - len(layers), k)]:
-            return (f'Layers {k - 1} to 0 are still to be sent, and {k - 1} '
-                    'is ready first. The bucket that is sent then is '
-                    f'{short(layers)}.')
+    for layers, (_, start, end) in zip(buckets, _messages(buckets, *link)):
+        if {*layers} != {*range(k - len(layers), k)}:
+            late = max({*range(k)}.difference(layers))
+            return (f'Layer {late} is ready before layer {min(layers)}, and '
+                    'is sent after it.')
+        if len(layers) == k:
+            return (f'Layer {k - 1} is ready at {sum(link[0][k - 1:]) * 1e3:g}'
+                    f' ms, and its bucket leaves at {start * 1e3:.5g} ms.')
         k -= len(layers)
-        at_best = earliest(*link, k, end)
-        if at_best > best * (1 + 1e-6):
-            return (f'The bucket {short(layers)} is the first one that costs '
-                    f'time. It has {len(layers)} of {len(link[0])} layers, '
-                    f'is ready at {ready * 1e3:.5g} ms, leaves at '
-                    f'{start * 1e3:.5g} ms and arrives at {end * 1e3:.5g} '
-                    'ms. Whatever follows, the step ends after '
-                    f'{at_best * 1e3:.5g} ms or later.')
+        if (at_best := earliest(*link, k, end)) > best * (1 + 1e-6):
+            return (f'The bucket {brief(layers)} costs time: after it, the '
+                    f'step ends at {at_best * 1e3:.5g} ms or later.')
     return ''
 
 
@@ -200,8 +182,10 @@ MANY = {'n': 200, 'seed': 1, 'latency_ms': 10, 'MB_per_s': 500}
 CHECKS = {
     'once': Check([SMALL, ALONE, UNLIKE], run, judge_once,
                   'each gradient is sent once, and gradients that are ready '
-                  'first are sent first.'),
+                  'first are sent first.', case='{ms} ms'),
     'time': Check([UNLIKE, SMALL, TOY, SLOW_LINK], run, judge_time,
-                  'no other buckets end the step earlier; it takes 75 ms.'),
+                  'no other buckets end the step earlier; it takes 75 ms.',
+                  case='{ms} ms, {MB} MB, {MB_per_s} MB/s, {latency_ms} ms'),
     'many': Check([MANY], run, judge_time,
-                  'no other buckets of 200 layers end the step earlier.')}
+                  'no other buckets of 200 layers end the step earlier.',
+                  case='{n} layers')}

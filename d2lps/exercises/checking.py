@@ -6,6 +6,7 @@ result in plain numbers; it runs in the same process as the student's code.
 leave the student's process. Then `teaching.judging` calls `judge` in a process
 of its own, which no student's code can reach.
 """
+import dis
 import inspect
 import json
 import os
@@ -16,13 +17,16 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from d2lps.checks import shown
+from d2lps.explaining import (IN_LOOP, Facts, Kept, brief, explain,
+                              first_wrong, nothing_returned, same,
+                              source_facts)
 from d2lps.missing import IN_A_TAB, NO_TORCH, NotInstalled, is_hidden
 
 if TYPE_CHECKING:
@@ -48,19 +52,57 @@ WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
 # teacher's file of hidden cases.
 CASES = 'D2LPS_CASES'
 NOTES = 'application/vnd.d2lps.notes'  # the MIME type of notes in an output
+NEAR = 1e-3  # the relative error that a result may have, if nothing is said
 NO_ANSWER = ('there is no answer yet. Write yours in place of the line that '
              'raises NotImplementedError.')
 MOST_NOTES = 4_000_000  # characters; right answers need far fewer
 TAB_SECONDS = 60  # of a case or a picture in a tab; right ones need 6
 SLOWER = 10 if IN_A_TAB else 1  # a tab computes slower, and has only a clock
+# Instructions of Python that read a name.
+GLOBAL = 'LOAD_GLOBAL', 'LOAD_NAME'
+READS = *GLOBAL, 'LOAD_ATTR', 'LOAD_METHOD', 'IMPORT_NAME', 'IMPORT_FROM'
 
 
 class Wrong(Exception):
-    """An answer is wrong; the text tells the student why."""
+    """An answer is wrong; the text tells the student why.
+
+    anywhere: whether this has nothing to do with the numbers of a case.
+    """
+
+    def __init__(self, words: str, *, anywhere: bool = False) -> None:
+        super().__init__(words)
+        self.anywhere = anywhere
 
     def _render_traceback_(self) -> list[str]:
         """IPython shows this line in place of a traceback of our files."""
         return [f'Not yet. {self}']
+
+
+class WrongForm(Wrong):
+    """What was returned is no result: `run` has said so."""
+
+
+class Differs(Wrong):
+    """A result is not the right one: `explain` looks for what they share.
+
+    words: what came, and what is right. got: the result. wanted: the right
+    one; None if many results are, and the judge of the check tells.
+    near: see `same`. values: of the case, under the names that the student
+    knows; else the case itself. known: facts that the judge has found, such
+    as {('forward',): 'The forward pass alone is counted.'}. place: where it
+    goes wrong first, a sentence for a case in which no fact is found.
+    unit, summed, averaged: see `explain`.
+    """
+
+    def __init__(self, words: str, got: Any, wanted: Any = None,
+                 near: float = NEAR, values: Case | None = None,
+                 known: Facts | None = None, place: str = '', unit: str = '',
+                 summed: str = '', averaged: str = '') -> None:
+        super().__init__(words)
+        self.place = place
+        self.about = {'unit': unit, 'summed': summed, 'averaged': averaged}
+        self.got, self.wanted, self.near = got, wanted, near
+        self.values, self.known = values, known or {}
 
 
 class Missing(Wrong):
@@ -83,12 +125,48 @@ class Check(NamedTuple):
         true for every right answer.
     says(notes, **case): one more sentence, with the numbers of this answer,
         made from the notes of the first case.
+    case: how a message names a case, such as 'n = {n}'; without it, by all
+        its numbers and texts.
     """
     cases: Sequence[Case]
     run: Callable[..., Notes]
     judge: Callable[..., object]
     right: str
     says: Callable[..., str] | None = None
+    case: str | None = None
+
+
+def compare(truth: Callable[..., Any], what: str = 'you return',
+            names: Sequence[str] = (), near: float = NEAR, unit: str = '',
+            summed: str = '', place: Callable[..., str] | None = None
+            ) -> Callable[..., None]:
+    """A judge for `Check`: the notes must be what truth(**case) returns.
+
+    what, names: words of a message, see `first_wrong`. near: the largest
+    relative error. unit, summed: see `explain`. place(notes, **case): a
+    sentence where no fact is found.
+    """
+    def judge(notes: Notes, **case: Any) -> None:
+        wanted = truth(**case)
+        if not same(notes, wanted, near):
+            raise Differs(first_wrong(notes, wanted, what, names, near),
+                          notes, wanted, near, unit=unit, summed=summed,
+                          place=place(notes, **case) if place else '')
+
+    return judge
+
+
+_FACTS: Case = {}  # what `returned` has seen since the notes were begun
+
+
+def returned(answer: Answer, *arguments: Any) -> Any:
+    """What a student's function returns; raises `Wrong` if that is None."""
+    result = answer(*arguments)
+    if isinstance(result, np.ndarray):
+        _FACTS['dtype'] = result.dtype.name
+    if result is None:
+        raise Wrong(nothing_returned(answer), anywhere=True)
+    return result
 
 
 def module_of(exercise: str) -> ModuleType:
@@ -138,13 +216,26 @@ def check(exercise: str, part: str, answer: Answer) -> None:
     notes = take_notes(chosen, answer, chosen.cases)
     if os.environ.get(CASES):
         hand_over(notes)
-    else:
+        return
+    told = _TOLD.setdefault(exercise, {})
+    told.pop(part, None)
+    try:
         judge_notes(chosen, notes, chosen.cases)
-        words = chosen.right
-        if chosen.says:
-            first = json.loads(notes)[0]['notes']
-            words += f' {chosen.says(first, **chosen.cases[0])}'
-        print(f'Right: {words}')
+    except Wrong as error:
+        told[part] = str(error)
+        first = next(one for one in module_of(exercise).CHECKS
+                     if told.get(one) == told[part])
+        if first != part:
+            raise Wrong(f'This is as in `{first}`.') from None
+        raise
+    words = chosen.right
+    if chosen.says:
+        first = json.loads(notes)['cases'][0]['notes']
+        words += f' {chosen.says(first, **chosen.cases[0])}'
+    print(f'Right: {words}')
+
+
+_TOLD: dict[str, dict[str, str]] = {}  # exercise, part: the last message
 
 
 def hidden(exercise: str, part: str, answer: Answer) -> None:
@@ -188,66 +279,77 @@ def scalar(returned: Any) -> Any:
         returned, np.ndarray) and returned.ndim == 0 else returned
 
 
-def number(returned: Any, wanted: str, what: str = 'your function returned'
-           ) -> float:
+def number(returned: Any, wanted: str = 'a number is right') -> float:
     """What a student's function returned, as a number.
 
-    Raises `Wrong` if it is none; wanted, what: words of the message. True is
-    no number, and a text is none, either.
+    Raises `Wrong` if it is none; wanted: words of the message. True is no
+    number, and a text is none, either.
     """
     returned = scalar(returned)
     if not isinstance(returned, (bool, np.bool_, str, bytes)):
         try:
             return float(returned)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             pass
-    raise Wrong(f'{what} {shown(returned)}. {wanted}')
+    raise Wrong(f'you return {brief(returned)}; {wanted}.', anywhere=True)
+
+
+@contextmanager
+def unchanged(**arguments: Any) -> Iterator[None]:
+    """Raise `Wrong` if the code inside `with` changes one of these values."""
+    before = deepcopy(arguments)
+    yield
+    for name, value in arguments.items():
+        if not same(value, before[name], 0):
+            raise Wrong(f'your function has changed `{name}`. It belongs to '
+                        'the caller: change a copy.', anywhere=True)
 
 
 def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
-    """The functions that a module defines itself, for `forbidding`."""
+    """The functions that a module defines itself, for `without`."""
     return [one for one in vars(module).values()
             if inspect.isfunction(inspect.unwrap(one))
             and inspect.unwrap(one).__module__ == module.__name__]
 
 
-@contextmanager
-def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
-    """Raise `Wrong` if the code inside `with` calls one of these functions.
+def without(answer: Answer, *functions: Callable[..., Any]) -> None:
+    """Raise `Wrong` if an answer names one of these functions, or a module
+    of `d2lps.exercises`.
 
-    Also if it tries to switch this watch off, or catches our error. It does
-    not see other threads, and nothing that was computed before.
+    Names are read in the code of the answer, and of what it calls in its
+    notebook. An answer that hides a name passes.
     """
-    forbidden = {_place(inspect.unwrap(function).__code__)
-                 for function in functions}
-    before, caught = sys.getprofile(), []
-
-    def look(frame, event, called):
-        if event == 'call' and _place(frame.f_code) in forbidden:
-            name = frame.f_code.co_name
-            caught.append(f'a function of {frame.f_globals["__name__"]}'
-                          if name.startswith('_') else f'{name} of d2lps')
-        elif event == 'c_call' and (
-                called in (sys.setprofile, sys.getprofile)) and (
-                frame.f_code is not forbidding.__wrapped__.__code__):
-            caught.append(f'sys.{called.__name__}')
-        if caught:
-            raise Wrong(f'{caught[0]} was called. Write yours without it.')
-
-    sys.setprofile(look)
-    try:
-        yield
-    finally:
-        if sys.getprofile() is not look and not caught:  # by ctypes, say
-            caught.append('a function that ends the watch')
-        sys.setprofile(before)
-    if caught:  # and the student's code went on after our error
-        raise Wrong(f'{caught[0]} was called. Write yours without it.')
+    names = {function.__name__ for function in functions}
+    for code, outside in _codes(answer):
+        for one in dis.get_instructions(code):
+            if one.opname not in READS:
+                continue
+            value = outside.get(one.argval) if one.opname in GLOBAL else None
+            module = value.__name__ if inspect.ismodule(value) else one.argval
+            if module.startswith('d2lps.exercises') or any(
+                    value is function for function in functions) or (
+                    one.opname not in GLOBAL and one.argval in names):
+                of = '' if one.argval.startswith('d2lps') else ' of d2lps'
+                raise Wrong(f'`{one.argval}`{of} is used. Write yours without '
+                            'it.', anywhere=True)
 
 
-def _place(code):
-    """Where a function was written: a copy of it is known by that."""
-    return code.co_filename, code.co_firstlineno
+def _codes(answer):
+    """The code of a function or class and of what it names, with globals."""
+    todo, seen = [answer], set()
+    while todo:
+        one = todo.pop()
+        if inspect.isclass(one):
+            todo += filter(inspect.isfunction, vars(one).values())
+        if not inspect.isfunction(one) or one in seen or (
+                one.__module__ or '').startswith('d2lps'):
+            continue
+        seen.add(one)
+        codes = [one.__code__]
+        for code in codes:
+            yield code, one.__globals__
+            codes += filter(inspect.iscode, code.co_consts)
+            todo += [one.__globals__.get(name) for name in code.co_names]
 
 
 @contextmanager
@@ -318,38 +420,17 @@ def _ended_in_tab() -> AbstractContextManager:
         'Is there a loop that does not end?')) if IN_A_TAB else nullcontext()
 
 
-def call_twice(answer: Answer, note: Callable[[Any], Notes],
-               *values: Any) -> Notes:
-    """Call answer(*values) twice; return what `note` makes of the result.
-
-    Raises `Wrong` if the results differ: a list that lives outside of the
-    function may grow from call to call.
-    """
-    names = getattr(getattr(answer, '__code__', None), 'co_names', ())
-    outside = {name: len(answer.__globals__[name]) for name in names
-               if isinstance(answer.__globals__.get(name), list)}
-    try:
-        first, again = (note(answer(*values)) for _ in range(2))
-    except ValueError:
-        for name, length in outside.items():
-            if len(answer.__globals__[name]) > length:
-                raise Wrong(f'the list `{name}`, which is outside your '
-                            'function, grows in each call. Make it inside.'
-                            ) from None
-        raise
-    if json.dumps(first, default=_plain) != json.dumps(again, default=_plain):
-        raise Wrong('a second call returns something else than the first '
-                    'call. Do you keep a list outside your function?')
-    return first
-
-
 def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
     """Run the cases until one fails; return all notes as a JSON text."""
-    notes = []
+    notes: list[Notes] = []
+    kept = Kept(answer)
+    _FACTS.clear()
     for case in cases:
+        anywhere = is_form = False
         try:
+            without(answer)
             with _ended_in_tab():
-                taken = chosen.run(answer, **case)
+                taken = chosen.run(answer, **deepcopy(case))
             notes.append(json.dumps({'notes': taken}, default=_plain))
             continue
         except KeyboardInterrupt as error:
@@ -359,9 +440,13 @@ def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
                      f'stopped{student_line(error)}')
         except Exception as error:
             wrong = _reason(error)
-        notes.append(json.dumps({'wrong': wrong}))
+            anywhere = getattr(error, 'anywhere', wrong == NO_ANSWER)
+            is_form = isinstance(error, Wrong)
+        notes.append(json.dumps({'wrong': wrong, 'anywhere': anywhere,
+                                 'form': is_form}))
         break
-    return f'[{", ".join(notes)}]'
+    source = source_facts(answer) | _FACTS | {'kept': kept.grown()}
+    return f'{{"cases": [{", ".join(notes)}], "source": {json.dumps(source)}}}'
 
 
 def _reason(error):
@@ -377,24 +462,82 @@ def _reason(error):
 def judge_notes(chosen: Check, notes: str, cases: Sequence[Case]) -> None:
     """Raise `Wrong` unless the notes, a JSON text, are right for all cases.
 
+    It tells the first case that fails. Its hint fits all cases that do.
     The student's code may have changed the process that made the notes, so
     notes that cannot be judged are wrong.
     """
+    judged: list[tuple[Case, Wrong | None]] = []
+    source: Case = {}
     try:
-        taken = json.loads(notes)
-        for k, case in enumerate(cases):
-            if 'wrong' in taken[k]:
-                raise Wrong(f'{_words(case, lists=True)}{taken[k]["wrong"]}')
-            try:
-                chosen.judge(taken[k]['notes'], **case)
-            except Wrong as error:
-                raise Wrong(f'{_words(case)}{error}') from None
-    except Wrong:
-        raise
+        found = json.loads(notes)
+        source = dict(found['source'])
+        for taken, case in zip(found['cases'], cases):
+            judged.append((case, _fault_of(chosen, taken, case)))
+            if 'wrong' in taken:
+                break
+        if len(judged) < len(cases) and not any(one for _, one in judged):
+            raise ValueError('cases are missing')
     except Exception as error:  # `run` did not make these notes
-        raise Wrong('what your function returned could not be judged '
-                    f'({type(error).__name__}). Does it return what the '
-                    'exercise asks for?') from None
+        if not any(one for _, one in judged):
+            raise Wrong('what your function returned could not be judged '
+                        f'({type(error).__name__}). Does it return what the '
+                        'exercise asks for?') from None
+    for case, fault in judged:
+        if fault:
+            words = f'{str(fault).rstrip(".")}.'
+            if hint := _hint(chosen, judged, source):
+                words += f' {hint}'
+            raise Wrong(words if fault.anywhere else
+                        f'{_words(chosen, case)}{words}')
+
+
+def _fault_of(chosen, taken, case):
+    """What is wrong with the notes of a case, or None."""
+    if 'wrong' in taken:
+        kind = WrongForm if taken['form'] else Wrong
+        return kind(str(taken['wrong']), anywhere=bool(taken['anywhere']))
+    try:
+        chosen.judge(taken['notes'], **case)
+    except Wrong as fault:
+        return fault
+    return None
+
+
+def _hint(chosen, judged, source):
+    """What all cases have in common in which the result differs, or ''."""
+    try:
+        return _fact(chosen, judged, source)
+    except Exception:  # notes that no answer makes
+        return ''
+
+
+def _fact(chosen, judged, source):
+    faults = [(case, fault) for case, fault in judged if fault]
+    kept, before = source.get('kept') or ('', False)
+    if str(kept).isidentifier() and (before or not judged[0][1]):
+        return (f'`{kept}` keeps what earlier calls put into it. Make it '
+                'inside the function, or in `__init__`.')
+    if isinstance(faults[0][1], WrongForm) and source.get('loop'):
+        return IN_LOOP
+    if not isinstance(faults[0][1], Differs):
+        return ''
+    cases, failing = zip(*((case, fault) for case, fault in faults
+                           if isinstance(fault, Differs)))
+
+    def right(changed, k):
+        if failing[k].wanted is not None:
+            return same(changed, failing[k].wanted, failing[k].near)
+        chosen.judge(changed, **cases[k])
+        return True
+
+    first = failing[0]
+    return explain(
+        [fault.got for fault in failing],
+        [fault.wanted for fault in failing],
+        [case if fault.values is None else fault.values
+         for case, fault in zip(cases, failing)], right,
+        known=[fault.known for fault in failing], source=source,
+        others=len(judged) - len(faults), **first.about) or first.place
 
 
 def hand_over(notes: str) -> None:
@@ -417,16 +560,16 @@ def student_line(error: BaseException) -> str:
     return f', in line {own[-1].lineno} of its cell: `{own[-1].line}`'
 
 
-def _words(case, lists=False):
-    """The beginning of a message: the plain values of a case.
+def _words(chosen, case):
+    """The beginning of a message: which case it is.
 
-    lists: whether short lists are named, too. A seed tells a student nothing.
+    Without words of the check's own: its numbers and texts. A seed tells a
+    student nothing.
     """
-    words = [f'{name} = {value}' for name, value in case.items()
-             if name != 'seed' and (
-                 isinstance(value, (int, float, str)) or lists and
-                 isinstance(value, (list, tuple)) and len(str(value)) <= 60)]
-    return f'With {", ".join(words)}: ' if words else ''
+    words = chosen.case.format(**case) if chosen.case is not None else (
+        ', '.join(f'{name} = {value}' for name, value in case.items()
+                  if name != 'seed' and isinstance(value, (int, float, str))))
+    return f'{words}: ' if words else ''
 
 
 def _plain(value):

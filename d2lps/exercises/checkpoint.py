@@ -9,6 +9,7 @@ from typing import Any
 
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 from d2lps.exercises.disk import LEFT, state_of, train
+from d2lps.explaining import brief
 from d2lps.figures import describe
 
 MOST_FILES = 2
@@ -26,8 +27,8 @@ def judge_whole(notes: Notes, steps: Sequence[int], seed: int,
     for step, note in zip([None, *steps], notes, strict=True):
         words = fault(note, seed, size)
         if words:
-            raise Wrong(('with an empty disk, ' if step is None else
-                         f'after save({step}, …), ') + words)
+            raise Wrong(('no save: ' if step is None else
+                         f'after save({step}, …): ') + words)
 
 
 def run_crashes(answer: Answer, steps: Sequence[int], seed: int, size: int,
@@ -50,17 +51,15 @@ def run_crashes(answer: Answer, steps: Sequence[int], seed: int, size: int,
 def judge_crashes(notes: Notes, steps: Sequence[int], seed: int, size: int,
                   again: int = 0, shift: int = 0) -> None:
     for note in notes:
-        when = f'the power fails after {", ".join(note["diary"][-3:])}: '
-        if len(note['may']) == 1:
-            when = 'after the last save, '
         words = fault(note, seed, size, roughly=True)
         if words:
-            raise Wrong(when + words)
+            done = 'the last save' if len(note['may']) == 1 else (
+                ' and '.join(note['diary'][-2:]))
+            raise Wrong(f'after {done}, the power fails: {words}')
         if again and len(note['most']) > MOST_FILES:
-            raise Wrong(f'{when}there were {len(note["most"])} files at the '
-                        f'same time, {_files(note["most"])}, and the target '
-                        f'is {MOST_FILES}. Which of them does load still '
-                        'need?')
+            raise Wrong(f'the disk had {len(note["most"])} files at once, '
+                        f'{_files(note["most"])}; {MOST_FILES} are right at '
+                        'most.')
 
 
 def fault(note: Notes, seed: int, size: int, roughly: bool = False) -> str:
@@ -70,81 +69,71 @@ def fault(note: Notes, seed: int, size: int, roughly: bool = False) -> str:
     parameters, rounding, an error or an empty state in place of no
     checkpoint, and a step that is a text.
     """
-    may, found = note['may'], note.get('found')
+    may, found, error = note['may'], note.get('found'), note.get('error')
     step, state = found or (None, None)
-    words = ' or '.join('None' if one is None else f'step {one}'
-                        for one in may)
-    if 'error' in note:
-        if roughly and None in may and 'FileNotFound' in note['error']:
-            return ''
-        return (f'load must return {words}, but stopped with {note["error"]}'
-                f'{_hint(note)}')
-    what = f'load returned {f"step {step!r:.40}" if found else None}'
-    if roughly and not state and None in may:
+    if roughly and None in may and not state and (
+            not error or 'FileNotFound' in error):
         return ''
     if roughly and isinstance(step, str) and step.isdecimal():
         step = int(step)
-    if step not in may:
-        return f'{what}, and must return {words}.{_hint(note)}'
-    wrong = step is not None and _difference(state, step, seed, size, roughly)
-    return f'{what}, but {wrong}' if wrong else ''
+    if error:
+        what = f'stops with {error}'
+    else:
+        what = f'returns {f"step {step!r:.40}" if found else None}'
+        if step in may:
+            wrong = step is not None and _difference(state, step, seed, size,
+                                                     roughly)
+            return f'load {what} {wrong}' if wrong else ''
+    right = ' or '.join('None' if one is None else f'step {one}'
+                        for one in may)
+    return f'load {what}; {right} is right. {_fact(note, step)}'.rstrip()
 
 
 def _files(names):
-    return ', '.join(map(repr, names[:4])) or 'no file'
+    return ' and '.join(map(repr, names[:4])) or 'no file'
 
 
-def _hint(note):
-    """What load read, and what is on the disk."""
+def _fact(note, step):
+    """What is on the disk, and what load has read of it."""
     reads, wanted = note['reads'], note['may'][0]
-    disk = f' The disk has {_files(note["names"])}.'
-    for name in note['unflushed']:
-        text = f'{note["left"]} of its text is there.'
-        if any(f', {name!r})' in done for done in note['diary'][-3:]):
-            return (f' {name!r} got its name by rename before its text was '
-                    f'flushed: {text} Which of the two must come first?')
-        if name in reads:
-            return (f' load read {name!r}, which was written and not flushed: '
-                    f'{text}{disk} Which file is whole at this moment?')
-    step, state = note.get('found') or (None, None)
-    if state and not note['names']:
-        return f'{disk} Only what is on the disk outlives a crash.'
-    if wanted is None:
+    if step is not None and type(step) is not int:
         return ''
-    if not reads:
-        return (f'{disk} At each moment, a whole checkpoint must have a name '
-                'that load knows.')
-    if type(step) is int and step < wanted:
-        return disk + (f' As texts, {wanted} comes before {step}: are names '
-                       'compared?' if str(step) > str(wanted) else '')
-    return f' load read {reads[-1]!r}.{disk}' if step is None else ''
+    for name in note['unflushed']:
+        if name in reads:
+            return (f'{name!r} was not flushed: {note["left"]} of its text is '
+                    'there.')
+    if step and wanted and step < wanted and str(step) > str(wanted):
+        return f'As texts, {wanted} comes before {step}.'
+    return (f'Before load, the disk has {_files(note["names"])}'
+            + f', and load then reads {_files(reads)}' * bool(note['names'])
+            + '.')
 
 
 def _difference(state, step, seed, size, roughly):
     """The first wrong place of a state that was loaded, in words, or ''."""
     if not isinstance(state, dict):
-        return f'its state is a {type(state).__name__}, not a dictionary.'
+        return f'and {brief(state)}; a dictionary is right.'
     mine, right = _numbers(state), _numbers(state_of(step, seed, size))
     others = _numbers(state_of(step, seed + 1, size))
     for place, true in right.items():
         one = mine.get(place)
-        if one == true or roughly and 'params' not in place:
+        if one == true or roughly and (
+                'params' not in place or one != others[place]
+                and isinstance(one, float) and abs(one - true) < .01):
             continue
-        if one == others[place]:
-            return (f'its {place} is what another training saved, on another '
-                    'disk. Only what is on its own disk outlives a crash.')
-        if not (roughly and isinstance(one, float) and abs(one - true) < .01):
-            what = (f'its {place} is {one!r:.40}, and {true} was saved'
-                    if place in mine else f'{place} is not in its state')
-            return (f'{what}. The training would continue, and end with '
-                    'other parameters.')
+        words = brief if brief(one) != brief(true) else repr
+        what = f'with {place} = {words(one)}' if place in mine else (
+            f'without {place}')
+        return f'{what}; {words(true)} is right.' + (
+            ' That was saved on another disk, by another training.'
+            * (one == others[place]))
     more = [] if roughly else [*mine.keys() - right.keys()]
-    return f'its state has {more[0]:.40}, which was not saved.' if more else ''
+    return f'with {more[0]:.40}, which was not saved.' if more else ''
 
 
 def _numbers(state):
-    """The numbers of a state, by place, such as "'params'[0]"."""
-    return {f'{name!r}' + f'[{k}]' * isinstance(value, list): one
+    """The numbers of a state, by place, such as "state['params'][0]"."""
+    return {f'state[{name!r}]' + f'[{k}]' * isinstance(value, list): one
             for name, value in state.items() for k, one in enumerate(
                 value if isinstance(value, list) else [value])}
 
@@ -179,15 +168,15 @@ def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
 CHECKS = {
     'whole': Check([{'steps': [8, 9, 10, 11], 'seed': 1, 'size': 5}],
                    run_whole, judge_whole,
-                   'a new process loads all of the newest state.'),
+                   'a new process loads all of the newest state.', case=''),
     'crash': Check([{'steps': [20, 40, 60], 'seed': 2, 'size': 4},
                     {'steps': [8, 9, 10], 'seed': 3, 'size': 3}],
                    run_crashes, judge_crashes,
                    'a power cut at any moment leaves a whole checkpoint, and '
-                   'no saved checkpoint is lost.'),
+                   'no saved checkpoint is lost.', case=''),
     'again': Check([{'steps': [9, 10, 11], 'seed': 4, 'size': 3, 'again': k}
                     for k in (1, 2, 3, 5, 8)] +
                    [{'steps': [20, 40, 60], 'seed': 5, 'size': 3, 'again': 4,
                      'shift': 7}], run_crashes, judge_crashes,
                    'a second power cut does no harm either, and there are '
-                   'never more than 2 files.')}
+                   'never more than 2 files.', case='')}

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import shown
 from d2lps.collectives.machines.rates import CARD
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, returned, without)
+from d2lps.explaining import brief, same
 from d2lps.planning import (A100, H100, LLAMA3_8B, Division, Gpu, Step,
                             Transformer, divisions, memory, plan, step_time)
 from d2lps.planning.divide import fits_model
@@ -70,10 +70,10 @@ def _steps_to(division):
 def run_bytes(answer: Answer, layers: int, hidden: int,
               sequence: int = 2048, **division: Any) -> Notes:
     """Four numbers of bytes for each division of `_steps_to`."""
+    without(answer, held, layer_activations, memory, per_token, stage_layers,
+            stage_parameters)
     model = _model(layers, hidden, sequence)
-    with forbidding(_right, held, layer_activations, memory, per_token,
-                    stage_layers, stage_parameters):
-        return [_four(answer(model, d)) for d in _steps_to(division)]
+    return [_four(returned(answer, model, d)) for d in _steps_to(division)]
 
 
 def _four(found):
@@ -83,68 +83,67 @@ def _four(found):
             return numbers
     except (TypeError, ValueError):
         pass
-    raise Wrong(f'your function returned {shown(found)}. Four numbers of '
-                f'bytes are wanted: {", ".join(BYTES)}.')
+    raise Wrong(f'you return {brief(found)}; four numbers of bytes are right: '
+                f'{", ".join(BYTES)}.', anywhere=True)
 
 
 def judge_bytes(found: Notes, layers: int, hidden: int,
                 sequence: int = 2048, **division: Any) -> None:
     model, steps = _model(layers, hidden, sequence), _steps_to(division)
-    right = [_right(model, d) for d in steps]
-    for name, mine, true in zip(BYTES, np.transpose(found),
-                                np.transpose(right)):
-        wrong = ~np.isclose(mine, true, rtol=1e-3, atol=0)
-        if wrong[-1]:
-            first, text = wrong.argmax(), (
-                f'you count {mine[-1] / 1e9:.4g} GB for the {name}, and '
-                f'{true[-1] / 1e9:.4g} GB is right.')
-            if np.allclose(1e9 * mine, true, rtol=1e-3):
-                raise Wrong(f'{text} Return bytes, not GB.')
-            raise Wrong(f'{text} {_where(first, division)} '
-                        f'{_facts(name, model, steps[first])}')
+    for name, mine, true in zip(BYTES, np.transpose(found), np.transpose(
+            [_right(model, d) for d in steps])):
+        right = [same(*pair) for pair in zip(mine.tolist(), true.tolist())]
+        if not right[-1]:
+            tokens = f' and sequences of {sequence:,}' * (sequence != 2048)
+            raise Differs(
+                f'for {_words(steps[-1])}{tokens} you count '
+                f'{_bytes(mine[-1])} of {name}; {_bytes(true[-1])} is right',
+                float(mine[-1]), float(true[-1]),
+                values={**vars(model), **division}, unit='bytes',
+                place=_place(mine, true, right.index(False), division))
 
 
-def _where(first, division):
+def _bytes(number):
+    return f'{number / 1e9:,.4g} GB' if abs(number) >= 1e6 else (
+        f'{number:,.4g} bytes')
+
+
+def _place(mine, true, first, division):
     """With which field a number begins to be wrong."""
     if not first:
-        return 'It is wrong already for Division(), all on one GPU.'
-    *simpler, last = [f'{name}={value!r}' for name, value in
-                      [*division.items()][:first]]
-    return (f'For Division({", ".join(simpler)}) your number is right, and '
-            f'with {last} in addition it is wrong.')
+        return (f'On one GPU, with Division(), you count {_bytes(mine[0])}; '
+                f'{_bytes(true[0])} is right.')
+    *simpler, last = _fields(dict([*division.items()][:first]))
+    return (f'Yours is right for Division({", ".join(simpler)}), and wrong '
+            f'with {last}.')
 
 
-def _facts(name, model, d):
-    """What the bytes of a division are made of, in words."""
-    layers, tokens = stage_layers(model, d), d.micro_batch * model.sequence
-    if name == 'activations':
-        return (f'There, {layers} layers keep activations. Micro-batches in '
-                f'flight: {min(d.micro_batches, d.pipeline)}, of '
-                f'{tokens // d.context:,} tokens on a GPU.')
-    return (f'There, a GPU has {stage_parameters(model, d) / 1e9:.4g} billion '
-            f'parameters, of {layers} layers and the embedding. GPUs with '
-            f'the same parameters: {d.data * d.context}.')
+def _fields(division):
+    return [f'{name}={value!r}' for name, value in division.items()]
 
 
 def _words(division):
-    """The fields that are not left as they are, as code."""
+    """A division as code: the fields that are not left as they are."""
     usual = asdict(Division())
-    return ', '.join(f'{name}={value!r}' for name, value in
-                     asdict(division).items() if value != usual[name])
+    return 'Division({})'.format(', '.join(_fields({
+        name: value for name, value in asdict(division).items()
+        if value != usual[name]})))
 
 
 def run_choice(answer: Answer, cluster: str, network: float = 1) -> Notes:
     """The choice, the rival, and the part in which the rival is slower."""
-    with forbidding(plan, divisions, _near):
-        found = answer(cluster)
+    without(answer, plan, divisions)
+    found = returned(answer, cluster)
     try:
         mine, rival, part = found
         if not (isinstance(mine, Division) and isinstance(rival, Division)
                 and isinstance(part, str)):
             raise TypeError
     except (TypeError, ValueError):
-        raise Wrong(f'choose returned {shown(found)}. Your Division, a '
-                    "rival's Division and the name of a part are wanted."
+        parts = found if isinstance(found, (list, tuple)) else [found]
+        kinds = ', '.join(type(one).__name__ for one in parts)
+        raise Wrong(f'you return {kinds}; Division, Division, str are right: '
+                    'yours, a rival, and the name of a part.', anywhere=True
                     ) from None
     return {'mine': asdict(mine), 'rival': asdict(rival), 'part': str(part)}
 
@@ -181,35 +180,31 @@ def _kind(division):
 
 def _look_at(name, asked, d):
     """Raise `Wrong` if a division is not possible here, or does not fit."""
-    words = f'{name}, Division({_words(d)}),'
     for what, has, right, factors in (
             ('GPUs', d.gpus, asked.gpus, SIDES),
             ('sequences in a step', d.batch, asked.batch,
              ('data', 'micro_batch', 'micro_batches'))):
         if has != right:
-            raise Wrong(f'{words} has {has} {what}, and the cluster has '
-                        f'{right}. Multiply {", ".join(factors)}.')
+            raise Wrong(f'{name} has {has} {what}; {right} are right: the '
+                        f'product of {", ".join(factors)}.')
     why = fits_model(asked.model, d)
     if why or d.interleave > 1:
-        raise Wrong(f'{words} is not possible: '
+        raise Wrong(f'{name} is not possible: '
                     f'{why or "leave interleave at 1"}.')
     need = memory(asked.model, d)
     if need.total > asked.most():
-        parts = ', '.join(f'{one / 1e9:.1f} GB of {part}'
-                          for part, one in zip(BYTES, need))
-        raise Wrong(
-            f'{words} needs {need.total / 1e9:.1f} GB on a GPU: {parts}. An '
-            'eighth of the memory stays free, so '
-            f'{asked.most() / 1e9:.0f} GB are allowed. Which ways divide the '
-            f'{BYTES[np.argmax(need)]}?')
+        k = np.argmax(need)
+        raise Wrong(f'{name} needs {need.total / 1e9:.1f} GB on a GPU; at '
+                    f'most {asked.most() / 1e9:.1f} GB is right. '
+                    f'{need[k] / 1e9:.1f} GB of it are {BYTES[k]}.')
 
 
 def judge_choice(found: Notes, cluster: str, network: float = 1) -> None:
     asked, mine = _asked(cluster, network), Division(**found['mine'])
     _look_at('your choice', asked, mine)
     step, near = _step(asked, mine), _near(cluster, network)
-    best, limit = min(near.values()), _limit(network)
-    if step.seconds <= limit * best:
+    most = _limit(network) * min(near.values())
+    if step.seconds <= most:
         return
     # Of the divisions that are near the best, the one with most similar sides.
     other = min(near, key=lambda d: (sum(
@@ -218,49 +213,33 @@ def judge_choice(found: Notes, cluster: str, network: float = 1) -> None:
     part, seconds, fewer = max(
         zip(Step._fields, step, _step(asked, other)),
         key=lambda row: row[1] - row[2])
-    raise Wrong(
-        f'a step takes {step.seconds:.1f} s, {step.seconds / best - 1:.0%} '
-        f'more than the best one, and {limit - 1:.0%} are allowed. {part!r} '
-        f'takes {seconds:.2f} s, and {fewer:.2f} s in the most similar '
-        f'division that is near the best. {_compare(mine, other)}')
-
-
-def _compare(mine, other):
-    """In which direction a better division is."""
-    more, less = [' and '.join(
-        side for side in SIDES
-        if sign * getattr(other, side) > sign * getattr(mine, side))
-        for sign in (1, -1)]
-    if more:
-        return (f'That one has more GPUs along {more}, and fewer along '
-                f'{less}.')
-    return 'That one differs in ' + ' and '.join(
-        name for name, value in asdict(mine).items()
-        if value != getattr(other, name)) + '.'
+    raise Wrong(f'a step takes {step.seconds:.2f} s; at most {most:.2f} s is '
+                f'right. {part!r} takes {seconds:.2f} s; in the most similar '
+                f'fast division it takes {fewer:.2f} s.')
 
 
 def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
     asked, part = _asked(cluster, network), found['part']
     mine, rival = (Division(**found[name]) for name in ('mine', 'rival'))
     if part not in Step._fields:
-        raise Wrong(f'{part!r} is no part of a step. The parts are '
-                    f'{", ".join(Step._fields)}.')
+        raise Wrong(f'you return the part {part!r}; one of '
+                    f'{", ".join(Step._fields)} is right.', anywhere=True)
     _look_at('your choice', asked, mine)
     _look_at('your rival', asked, rival)
     if _kind(mine) == _kind(rival):
-        raise Wrong('your choice and your rival have the same numbers along '
-                    f'{", ".join(SIDES)}. At least two must differ.')
+        raise Wrong(f'your choice and your rival both have {", ".join(SIDES)} '
+                    f'= {", ".join(map(str, _kind(mine)))}; at least two must '
+                    'differ.')
     a, b = _step(asked, mine), _step(asked, rival)
     if b.seconds < 1.02 * a.seconds:
-        raise Wrong(f'your choice takes {a.seconds:.2f} s and your rival '
-                    f'{b.seconds:.2f} s. Choose a rival that is slower by at '
-                    'least 2%.')
+        raise Wrong(f'your choice takes {a.seconds:.2f} s, and your rival '
+                    f'{b.seconds:.2f} s; {1.02 * a.seconds:.2f} s or more is '
+                    'right for the rival.')
     more = {name: getattr(b, name) - getattr(a, name) for name in Step._fields}
     if more[part] < 0.75 * max(more.values()):
-        raise Wrong(f'in your rival, {part!r} takes {getattr(b, part):.2f} s; '
-                    f'in your choice, {getattr(a, part):.2f} s. But the whole '
-                    f'step takes {b.seconds - a.seconds:.2f} s more. Which '
-                    'part grows most?')
+        raise Wrong(f'from your step to your rival\'s, {part!r} changes by '
+                    f'{more[part]:+.2f} s; another part changes by '
+                    f'{max(more.values()):+.2f} s.')
 
 
 def picture(choose: Answer) -> Picture:
@@ -299,6 +278,7 @@ def _case(layers, hidden, **division):
 RATES = 1, 0.8, 1.25
 CHOICES = [{'cluster': cluster, 'network': network}
            for cluster in CLUSTERS for network in RATES]
+CASE = '{cluster}, network = {network}'
 CHECKS = {
     'bytes': Check(
         [_case(40, 5120, data=16, zero=zero) for zero in range(4)] + [
@@ -312,9 +292,11 @@ CHECKS = {
             _case(24, 2048, sequence=8192, data=2, context=4, micro_batch=8,
                   zero=1)],
         run_bytes, judge_bytes,
-        'the bytes of the fullest GPU, for each stage of ZeRO.'),
+        'the bytes of the fullest GPU, for each stage of ZeRO.',
+        case='{layers} layers of {hidden}'),
     'choice': Check(CHOICES, run_choice, judge_choice,
                     'an eighth of the memory is free, and the step is near '
-                    'the best.'),
+                    'the best.', case=CASE),
     'rival': Check(CHOICES, run_choice, judge_rival,
-                   'your rival fits, too, and you know what slows it down.')}
+                   'your rival fits, too, and you know what slows it down.',
+                   case=CASE)}

@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from d2lps.exercises.checking import Answer, Wrong, student_line
+from d2lps.exercises.checking import Answer, Wrong
+from d2lps.explaining import nothing_returned, returns
 
 LEFT: dict[str, Callable[[str], str]] = {
     'nothing': lambda text: '',
@@ -94,8 +95,7 @@ class Disk:
 
     def _text(self, name):
         if name not in self._files:
-            raise FileNotFoundError(f'there is no file {name!r}; there are '
-                                    f'{self.names()}')
+            raise FileNotFoundError(f'there is no file {name!r}')
         return self._files[name][0]
 
     def _begin(self, operation):
@@ -139,17 +139,20 @@ def load(answer: Answer, files: Mapping[str, str]) -> dict[str, Any]:
     """What a new process loads from these files, or how it failed."""
     disk = Disk(files)
     note = {'names': disk.names(), 'reads': disk.reads}
+    load = answer(disk).load
     try:
-        found = answer(disk).load()
+        found = load()
     except NotImplementedError:  # the student has not begun
         raise
     except Exception as error:
-        return {**note, 'error': f'{type(error).__name__}: {error}'[:200]
-                                 + student_line(error)}
+        words = f'{type(error).__name__}: {error}'
+        return {**note, 'error': words.split(': line ')[0][:80]}
+    if found is None and not returns(load):
+        raise Wrong(nothing_returned(load), anywhere=True)
     if found is not None and (not isinstance(found, (list, tuple)) or
                               len(found) != 2):
-        raise Wrong(f'load returned {found!r:.60} … It must return step and '
-                    'state, or None if there is no checkpoint.')
+        raise Wrong(f'`load` returned {found!r:.30} …; (step, state) or None '
+                    'is right.', anywhere=True)
     return {**note, 'found': found}
 
 

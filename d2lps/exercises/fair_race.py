@@ -6,15 +6,15 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import combinations
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
-                                      Wrong, number)
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
+                                      Picture, Wrong, number, returned)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 
 MOST_RUNS = 24
@@ -57,67 +57,44 @@ def virtual_machine(names: Sequence[str], ms: Sequence[float],
     return run
 
 
-# What can disturb a race, by its name in `virtual_machine`.
-TROUBLES = {'cold': 'cold runs', 'slow': 'its slow phase',
-            'odd': 'its odd runs', 'drift': 'drift'}
-
-
 def run(answer: Answer, machine: str, names: Sequence[str],
         **world: Any) -> Notes:
-    """What the student's function did, on the machine and on quieter ones.
-
-    A list of (troubles, race): the race on the same machine without these
-    troubles, fewer troubles first. The first race is on the machine itself.
-    """
-    there = [trouble for trouble in TROUBLES if world.get(trouble)]
-    without = [left_out for many in range(len(there) + 1)
-               for left_out in combinations(there, many)]
-    return [(left_out, _race(answer, names, {
-        name: value for name, value in world.items() if name not in left_out}))
-            for left_out in without]
-
-
-def _race(answer, names, world):
     """Which runs the student's function made, and what it returned."""
-    order, machine = [], virtual_machine(names, **world)
+    order: list[int] = []
+    time_of = virtual_machine(names, **world)
     too_many = Wrong(
-        f'your function asks for run number {MOST_RUNS + 1}. {MOST_RUNS} '
-        f'runs are allowed, for all {len(names)} programs together, with '
-        'the cold runs.')
+        f'your function asks for run number {MOST_RUNS + 1}; {MOST_RUNS} '
+        'runs of all programs together are right at most.', anywhere=True)
 
     def repetition(name):
         if name not in names:
-            raise Wrong(f'run({shown(name)}) was called. The programs are '
-                        f'{", ".join(map(repr, names))}.')
+            raise Wrong(f'you call run({shown(name)}); one of {names} is '
+                        'right.')
         order.append(names.index(name))
         if len(order) > MOST_RUNS:
             raise too_many
-        return machine(name)
+        return time_of(name)
 
-    returned = answer([*names], repetition)
+    found = returned(answer, [*names], repetition)
     if len(order) > MOST_RUNS:  # the student's code caught our error
         raise too_many
-    return {'order': order, 'ms': _numbers(returned, names)}
+    return {'order': order, 'ms': _numbers(found, names)}
 
 
-def _numbers(returned, names):
+def _numbers(found, names):
     """What was returned for each name, as floats."""
-    wanted = 'The ms of each program are wanted: {name: ms, ...}.'
-    if hasattr(returned, 'keys'):
-        if {*returned.keys()} != {*names}:
-            raise Wrong(f'your function returned times for '
-                        f'{shown([*returned.keys()])}. {wanted}')
-        returned = [returned[name] for name in names]
-    if not isinstance(returned, (list, tuple, np.ndarray)) or (
-            len(returned) != len(names)):
-        raise Wrong(f'your function returned {shown(returned)}. {wanted}')
-    numbers = [number(one, 'One number is wanted, its ms.',
-                      f'for {name!r} your function returned')
-               for name, one in zip(names, returned)]
+    if hasattr(found, 'keys') and {*found.keys()} == {*names}:
+        found = [found[name] for name in names]
+    if not isinstance(found, (list, tuple, np.ndarray)) or (
+            len(found) != len(names)):
+        raise Wrong(f'you return {brief(found)}; the ms of each of {names} '
+                    'are right.')
+    numbers = [number(one, 'one number of ms for each program is right')
+               for one in found]
     for name, one in zip(names, numbers):
         if not (math.isfinite(one) and one > 0):
-            raise Wrong(f'for {name!r} your function returned {one:g}. A '
-                        'time in ms is wanted.')
+            raise Wrong(f'for {name!r} you return {one:g}; a number of ms '
+                        'above 0 is right.')
     return numbers
 
 
@@ -143,19 +120,19 @@ def worst_pair(found: Sequence[float],
 def judge(notes: Notes, machine: str, names: Sequence[str],
           ms: Sequence[float], **world: Any) -> None:
     """Every ratio within 2% of the truth."""
-    order, found = notes[0][1]['order'], notes[0][1]['ms']
-    runs = replay(order[:MOST_RUNS], names, ms=ms, **world)
+    found = notes['ms']
+    runs = replay(notes['order'], names, ms=ms, **world)
     for name, mine in zip(names, runs, strict=True):
         if not mine:
-            raise Wrong(f'{name!r} was never run, but your function returned '
-                        'a time for it.')
+            raise Wrong(f'you return a time for {name!r}, and never ran it.')
     off, i, j = worst_pair(found, ms)
     if off > NEAR:
-        raise Wrong(' '.join([
-            f'you say that {names[i]!r} takes {found[i] / found[j]:.3f} times '
-            f'as long as {names[j]!r}, and {ms[i] / ms[j]:.3f} is right.',
-            *(_unit(names, runs, found) or _hints(
-                notes, (i, j), runs, names, ms, world))]))
+        _judge_range(found, runs, names, ms)
+        raise Differs(
+            f'your ratio {names[i]!r} / {names[j]!r} is '
+            f'{found[i] / found[j]:.3f}; {ms[i] / ms[j]:.3f} is right',
+            found, [*map(float, ms)], NEAR, known=_known(found, runs, ms),
+            place=_place(runs, (i, j), names, world))
 
 
 def judge_cold(notes: Notes, names: Sequence[str], ms: Sequence[float],
@@ -163,114 +140,75 @@ def judge_cold(notes: Notes, names: Sequence[str], ms: Sequence[float],
     """The ratios, and this once: are they ms at all?"""
     judge(notes, names=names, ms=ms, **world)
     world.pop('machine')
-    runs = replay(notes[0][1]['order'], names, ms=ms, **world)
-    wrong_unit = _unit(names, runs, notes[0][1]['ms'])
-    if wrong_unit:
-        raise Wrong(' '.join(['the ratios are right.', *wrong_unit]))
+    _judge_range(notes['ms'], replay(notes['order'], names, ms=ms, **world),
+                 names, ms, 'The ratios are right.')
 
 
-def _unit(names, runs, found):
-    """Words about a time that is far from all runs of its program."""
-    words = []
+def _judge_range(found, runs, names, ms, place=''):
+    """Raise `Wrong` for a time that is far from all runs of its program."""
     for name, mine, one in zip(names, runs, found):
-        took = [time for _, time in mine]
-        if not 0.9 * min(took) <= one <= 1.1 * max(took):
-            words.append(f'For {name!r} your function returned {one:.4g}, and '
-                         f'its runs took {min(took):.4g} to {max(took):.4g} '
-                         'ms.')
-    if words:
-        words.append(
-            'Did you return the ms of one run?' if len(words) == len(names)
-            else 'Is only this one not in ms?')
-    return words
+        least, most = min(_times(mine)), max(_times(mine))
+        if not 0.9 * least <= one <= 1.1 * most:
+            raise Differs(f'for {name!r} you return {one:.4g}; its runs took '
+                          f'{least:.4g} to {most:.4g} ms', found,
+                          [*map(float, ms)], NEAR, place=place,
+                          unit='milliseconds')
 
 
-def _hints(notes, pair, runs, names, ms, world):
-    """What the student returned, what disturbed it, and a question."""
-    found = notes[0][1]['ms']
-    if worst_pair([1 / one for one in found], ms)[0] <= NEAR:
-        return ['Your ratio is the inverse. Did you return times?']
-    said = [_returned(found[k], runs[k], names[k]) for k in pair]
-    guilty = next((left_out for left_out, race in notes
-                   if worst_pair(race['ms'], ms)[0] <= NEAR), None)
-    if guilty is None:
-        return ['It is not right on a quiet machine either.', (
-            'All your times are whole numbers. How much does rounding change '
-            'a ratio of such small numbers?'
-            if all(one == round(one) for one in found) else
-            'Does each time have the right name?')]
-    words = ' and '.join(TROUBLES[trouble] for trouble in guilty)
-    said.append(f'On the same machine without {words} your result would be '
-                'right.')
-    trouble = guilty[0]  # of several, one after the other
-    said += [_what_it_did(trouble, runs[k], names[k], world) for k in pair]
-    said.append(_question(trouble, pair, runs, ms, world))
-    used = sum(map(len, runs))
-    if used <= MOST_RUNS // 2:
-        said.append(f'You used {used} of {MOST_RUNS} runs.')
-    return [one for one in said if one]
+def _times(runs):
+    return [time for _, time in runs]
 
 
-def _returned(one, runs, name):
-    """Which run's time was returned for a program; '' if it is not one."""
-    times = [time for _, time in runs]
-    if one not in times or len(times) < 3:
-        return ''
-    k = times.index(one)
-    which = {min(times): ', the shortest', max(times): ', the longest'}
-    return (f'For {name!r} you return its run {k + 1} of {len(times)}'
-            f'{which.get(one, "")}.')
+# What the times of programs can be, and what is wrong with that.
+SUMMARIES: dict[str, Callable[[list[float]], float]] = {
+    'the first runs, and these are cold': lambda times: times[0],
+    'the last runs: a single run decides': lambda times: times[-1],
+    'the shortest runs: a single run decides': min,
+    'the longest runs: a single run decides': max,
+    'means of all runs, with the cold ones': fmean,
+    'medians of all runs, with the cold ones': median,
+    'means: each single run moves a mean': lambda times: fmean(times[1:])}
 
 
-def _question(trouble, pair, runs, ms, world):
-    """What to think about next."""
-    if trouble == 'cold':
-        return 'Should the first run of a program count?'
-    warm = [median(time for _, time in mine[1:] or mine) for mine in runs]
-    if trouble == 'drift':
-        text = (f'Each run takes {abs(world["drift"]):.1%} '
-                f'{"longer" if world["drift"] > 0 else "less"} than the run '
-                'before. ')
-        one, other = (_middle(runs[k]) for k in pair)
-        return text + (
-            'How many runs must count, and in which order, so that both '
-            'middles are the same?'
-            if one != other else
-            'Do you compare two programs, or two moments?')
-    if worst_pair(warm, ms)[0] <= NEAR:
-        return ('The same runs, without the first of each program, are enough '
-                'for a right result. Which summary of them hardly changes '
-                'when a few of them are strange?')
-    return ('In which order does a slow phase hit as many runs of each '
-            'program, and leave enough of them?' if trouble == 'slow' else
-            'Which summary of many runs hardly changes by two odd ones?')
+def _known(found, runs, ms):
+    """What the times are, if the same runs are enough for right ones."""
+    times = [*map(_times, runs)]
+    usual = [median(mine[1:] or mine) for mine in times]
+    if worst_pair(usual, ms)[0] > NEAR:
+        return {}
+    if all(one == round(one) for one in found):
+        return {('round',): 'Your times are whole numbers of ms.'}
+    return {(words,): f'Your times are {words}.'
+            for words, of in SUMMARIES.items()
+            if all(len(mine) > 1 and math.isclose(one, of(mine))
+                   for one, mine in zip(found, times))}
 
 
-def _middle(runs):
-    """The middle of a program's runs without the first, in runs of all."""
-    return median(number + 1 for number, _ in runs[1:] or runs)
-
-
-def _what_it_did(trouble, runs, name, world):
-    """Words about a trouble and the runs of one program."""
-    times = [time for _, time in runs]
-    numbers = [number + 1 for number, _ in runs]
-    if len(runs) == 1:
-        return f'You ran {name!r} only once.'
-    if trouble == 'cold':
-        return (f'The first run of {name!r} took {times[0]:.4g} ms, and the '
-                f'next {times[1]:.4g}.')
-    if trouble == 'slow':
-        first, last, _ = world['slow']
-        hit = sum(first < number <= last + 1 for number in numbers)
-        return f'It hit {hit} of the {len(runs)} runs of {name!r}.'
-    if trouble == 'odd':
-        odd = [f'Run {repetition + 1} of {name!r} took {factor:g} times as '
-               'long as usual.' for which, repetition, factor in world['odd']
-               if which == name and repetition < len(runs)]
-        return ' '.join(odd) or f'No run of {name!r} was odd.'
-    return (f'{name!r} had the runs {numbers[0]} to {numbers[-1]} of the '
-            f'machine. Without its first, their middle is {_middle(runs):g}.')
+def _place(runs, pair, names, world):
+    """What disturbed the runs of two programs."""
+    for k in pair:
+        if len(runs[k]) == 1:
+            return f'You ran {names[k]!r} only once.'
+    one, other = (names[k] for k in pair)
+    if slow := world.get('slow'):
+        hit, other_hit = (
+            f'{sum(slow[0] <= place <= slow[1] for place, _ in runs[k])} of '
+            f'{len(runs[k])}' for k in pair)
+        return (f'The slow phase hits {hit} runs of {one!r}, {other_hit} of '
+                f'{other!r}. You use {sum(map(len, runs))} of {MOST_RUNS} '
+                'runs.') if hit != other_hit else ''
+    if world.get('drift'):
+        middle, other_middle = (
+            median(place + 1 for place, _ in runs[k][1:]) for k in pair)
+        return (f'The warm runs of {one!r} have their middle at run '
+                f'{middle:g}, those of {other!r} at run {other_middle:g}.'
+                ) if middle != other_middle else ''
+    for name, repetition, factor in world.get('odd', ()):
+        k = names.index(name)
+        if k in pair and repetition < len(runs[k]):
+            return (f'Run {repetition + 1} of {name!r} took {factor:g} times '
+                    'as long as usual.')
+    return ''
 
 
 def picture(answer: Answer) -> Picture:
@@ -278,9 +216,7 @@ def picture(answer: Answer) -> Picture:
     from d2lps.pictures import BLUE, GRAY, GREEN, ORANGE
     from d2lps.pictures.rows import WIDE, new_figure
     names, ms, (first, last, _) = RACE['names'], RACE['ms'], RACE['slow']
-    notes = _race(answer, names, {
-        key: value for key, value in RACE.items()
-        if key not in ('machine', 'names')})
+    notes = run(answer, **RACE)
     runs = replay(notes['order'], **{key: value for key, value in RACE.items()
                                      if key != 'machine'})
     shares = [[time / ms[k] for _, time in mine]
@@ -329,13 +265,15 @@ RACE: Case = {
     'machine': 'all but drift', 'names': TWO, 'ms': [33, 30],
     'cold': [3, 1.6], 'slow': [4, 9, 1.4], 'seed': 4,
     'odd': [['copy', 5, 1.9], ['sharded', 6, 0.85], ['sharded', 8, 2.5]]}
+MACHINE = '{machine}'  # the case in a message
 CHECKS = {
     'cold': Check(
         [{'machine': 'cold start', 'names': TWO, 'ms': [30, 24],
           'cold': [1.5, 3], 'seed': 1},
          {'machine': 'cold start', 'names': THREE, 'ms': [50, 31.5, 30],
           'cold': [2, 1.4, 3.5], 'seed': 2}],
-        run, judge_cold, 'the first run of each program does not count.'),
+        run, judge_cold, 'the first run of each program does not count.',
+        case=MACHINE),
     'phase': Check(
         [{'machine': 'slow in runs 4 to 11', 'names': TWO, 'ms': [30, 33],
           'cold': [1.5, 2.5],
@@ -347,7 +285,8 @@ CHECKS = {
           'cold': [3, 1.5], 'slow': [14, 21, 1.3], 'seed': 5},
          {'machine': 'slow in runs 2 to 9', 'names': TWO, 'ms': [36, 40],
           'cold': [1.3, 2], 'slow': [1, 8, 1.35], 'seed': 12}],
-        run, judge, 'a slow phase hits all programs equally.'),
+        run, judge, 'a slow phase hits all programs equally.',
+        case=MACHINE),
     'spikes': Check(
         [{'machine': 'late now and then', 'names': TWO, 'ms': [30, 24],
           'cold': [1.5, 3], 'seed': 6,
@@ -356,7 +295,8 @@ CHECKS = {
           'cold': [2, 1.4, 3], 'seed': 7,
           'odd': [['sharded', 1, 1.5], ['sharded', 3, 6],
                   ['allreduce', 2, 2.5]]}],
-        run, judge, 'slow single runs do not pull the result.'),
+        run, judge, 'slow single runs do not pull the result.',
+        case=MACHINE),
     'fast': Check(
         [{'machine': 'fast now and then', 'names': TWO, 'ms': [30, 27],
           'cold': [1.5, 2], 'seed': 8, 'odd': [['sharded', 3, 0.85]]},
@@ -364,10 +304,12 @@ CHECKS = {
           'cold': [2, 1.4, 3], 'seed': 9,
           'odd': [['mx.kv', 1, 0.88], ['mx.kv', 4, 0.9],
                   ['sharded', 2, 1.7]]}],
-        run, judge, 'a run on a faster clock does not decide the result.'),
+        run, judge, 'a run on a faster clock does not decide the result.',
+        case=MACHINE),
     'drift': Check(
         [{'machine': 'slower and slower', 'names': TWO, 'ms': [30, 30.9],
           'cold': [1.3, 2], 'drift': 0.03, 'seed': 10},
          {'machine': 'slower and slower', 'names': THREE, 'ms': [50, 35, 30],
           'cold': [1.2, 1.6, 2], 'drift': 0.015, 'seed': 11}],
-        run, judge, 'on average, no program runs later than the others.')}
+        run, judge, 'on average, no program runs later than the others.',
+        case=MACHINE)}

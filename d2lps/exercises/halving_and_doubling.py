@@ -25,9 +25,8 @@ def judge_rounds(notes: Notes, n: int) -> None:
             if len(partners) > 1:
                 raise Wrong(
                     f'in round {number} device {device} has {len(partners)} '
-                    f'partners: {sorted(partners)}. In a round it should '
-                    'send to one device at most, and receive only from this '
-                    'device.')
+                    f'partners, {sorted(partners)}; one is right, to which it '
+                    'sends and from which it receives.')
 
 
 def judge_bytes(notes: Notes, n: int) -> None:
@@ -41,12 +40,11 @@ def judge_bytes(notes: Notes, n: int) -> None:
         device = int(total.argmax())
         shares = ', '.join(f'{share:.3g}' for share in sent[:, device])
         raise Wrong(
-            f'device {device} sends '
-            f'{total.max():.3g} times the size of its gradient; the target '
-            f'is {target:.3g}. Round by round it sends: {shares}.')
+            f'device {device} sends {total.max():.3g} gradients; the target '
+            f'is {target:.3g}. Round by round it sends {shares}.')
     if len(plan.weights) > n:
-        raise Wrong(f'your plan cuts the gradient into {len(plan.weights)} '
-                    f'chunks; {n} are wanted.')
+        raise Wrong(f'your plan has {len(plan.weights)} chunks; {n} are '
+                    'right.')
 
 
 def picture(answer: Answer, n: int = 8) -> Picture:

@@ -4,12 +4,12 @@ To chapter 12, notebooks/12-when-a-ring-hangs.ipynb.
 """
 from collections.abc import Collection, Mapping
 from operator import index
-from reprlib import repr as short
 from typing import Any
 
 from d2lps.collectives import Schedule, strategies
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, returned)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 
 
@@ -59,27 +59,34 @@ def _of_plan(plan, said):
 
 
 def _says(rank, src, k):
-    return f'rank {rank} waits for rank {src} in round {k}'
+    return f'Rank {rank} waits for rank {src} in round {k}'
 
 
 def _culprits(plan, said):
-    """Who must be looked at, and why: {rank: words}."""
+    """Who must be looked at, the smallest rank first."""
     own = _of_plan(plan, said)
-    why = {rank: f'It reports that it waits for rank {src} in round {k}, but '
-                 'the plan has no such message: it carries out another plan.'
-           for rank, (src, k) in said.items() if rank not in own}
-    for k, rank, src in sorted((k, rank, src)
-                               for rank, (src, k) in own.items()):
-        text = f'R{_says(rank, src, k)[1:]}, and '
-        if src not in own:
-            why.setdefault(src, f'{text}rank {src} has no report that would '
-                                'excuse it.')
-        elif own[src][1] >= k:
-            why.setdefault(src, (
-                f'{text}{_says(src, *own[src])}. That is not an earlier '
-                f'round, so it has sent its message of round {k}. Somebody '
-                'must find out why this message did not arrive.'))
-    return why
+    return sorted(({*said} - {*own}) | {
+        src for src, k in own.values() if src not in own or own[src][1] >= k})
+
+
+def _why(rank, said, own):
+    """Words about the report that decides whether a rank is a culprit."""
+    blames = sorted((k, one) for one, (src, k) in own.items() if src == rank)
+    void = [one for one in said if one not in own
+            and rank in (one, said[one][0])]
+    if void and (rank in void or not blames):
+        return (f'{_says(void[0], *said[void[0]])}, but the plan has no such '
+                'message.')
+    if not blames:
+        return f'No rank waits for rank {rank}.'
+    k, one = blames[0]
+    text = _says(one, rank, k)
+    if rank not in own:
+        return f'{text}, and rank {rank} has no report.'
+    waits = own[rank][1]
+    return f'{text}, ' + (
+        f'but rank {rank} waits earlier, in round {waits}.' if waits < k else
+        f'and rank {rank} waits in round {waits}, not earlier.')
 
 
 def _certain(plan, said):
@@ -92,89 +99,62 @@ def _certain(plan, said):
             last[rank] = k, why
 
     for rank, (src, k) in own.items():
-        prove(rank, k, f'Its own report shows this: {_says(rank, src, k)}.')
+        prove(rank, k, f'{_says(rank, src, k)}.')
     for rank, (src, k) in own.items():
         came = senders(plan, rank, k)
         for other in came[:came.index(src)]:
-            prove(other, k, f'{_says(rank, src, k).capitalize()}. In plan '
-                            f'order the message of rank {other} comes before '
-                            f'that, so rank {rank} has received it.')
+            prove(other, k, f'{_says(rank, src, k)}, and in plan order the '
+                            f'message of rank {other} comes before that.')
     for k in range(len(plan.rounds), 0, -1):
         for src, dst, *_ in plan.rounds[k - 1]:
             if last[dst][0] > k:
                 prove(src, k, f'Rank {dst} has begun round {last[dst][0]}, so '
-                              'it has received the message that rank '
-                              f'{src} sends in round {k}.')
+                              f'it has received the message of rank {src} in '
+                              f'round {k}.')
     return last
 
 
 def run(answer: Answer, **case: Any) -> list[int]:
-    with forbidding(_culprits, _certain):
-        found = answer(*_hang(**case))
+    found = returned(answer, *_hang(**case))
     try:
         if isinstance(found, (str, bytes, dict)):
             raise TypeError
         return [index(one) for one in found]
     except TypeError:
-        raise Wrong(f'your function returned {short(found)}. A list of whole '
-                    'numbers is wanted, such as [0, 3].') from None
+        raise Wrong(f'you return {brief(found)}; a list of whole numbers is '
+                    'right.', anywhere=True) from None
 
 
 def judge(found: Notes, **case: Any) -> None:
     plan, said = _hang(**case)
     right = _culprits(plan, said)
-    for rank in found:
-        if not 0 <= rank < plan.num_devices:
-            raise Wrong(f'there is no rank {short(rank)}: the ranks are 0 to '
-                        f'{plan.num_devices - 1}.')
-        if rank not in right:
-            raise Wrong(f'your list has rank {rank}. '
-                        f'{_innocent(rank, said, _of_plan(plan, said))}')
-    for rank in sorted(right):
-        if rank not in found:
-            raise Wrong(f'rank {rank} is missing in your list, {found}. '
-                        f'{right[rank]}')
-    if found != sorted(right):
-        raise Wrong(f'you returned {found}. Each rank is wanted once, the '
-                    f'smallest first: {sorted(right)}.')
-
-
-def _innocent(rank, said, own):
-    """Why it is no culprit."""
-    by = sorted((one in own, k, one) for one, (src, k) in said.items()
-                if src == rank)
-    if by:
-        in_plan, k, one = by[0]
-        text = f'It is true that {_says(one, rank, k)}. But '
-        return text + (
-            f'{_says(rank, *own[rank])}, before it comes to round {k}: it is '
-            'a victim.' if in_plan else
-            f'the plan has no such message, so rank {one} is wrong.')
-    return 'No rank waits for it.' + (
-        ' It has not reported: perhaps it has ended its part.'
-        * (rank not in said))
+    if found != right:
+        own = _of_plan(plan, said)
+        why = [_why(rank, said, own)
+               for one, other in ((right, found), (found, right))
+               for rank in one if rank not in other]
+        raise Differs(f'you return {brief(found)}; {brief(right)} is right',
+                      found, right, known={('why',): why[0]} if why else {})
 
 
 def judge_begun(found: Notes, **case: Any) -> None:
     plan, said = _hang(**case)
-    own, right = _of_plan(plan, said), _certain(plan, said)
+    own, certain = _of_plan(plan, said), _certain(plan, said)
+    right = [k for k, _ in certain]
     if len(found) != len(right):
-        raise Wrong(f'your list has {len(found)} numbers. One for each of '
-                    f'{len(right)} ranks is wanted.')
-    void = {*said}.difference(own)  # what these say may spoil all others
-    for rank in sorted(range(len(right)), key=lambda one: one not in void):
-        mine, (k, why) = found[rank], right[rank]
+        raise Wrong(f'you return {len(found)} numbers; {len(right)}, one for '
+                    'each rank, are right.')
+    # What a void report says may spoil all others.
+    for rank in sorted(range(len(right)), key=lambda rank: (
+            rank in own or rank not in said)):
+        mine, (k, why) = found[rank], certain[rank]
         if mine > k:
-            why = f'No report shows that it has begun round {short(mine)}.'
-            if rank in own:
-                why = f'But {_says(rank, *own[rank])}, so it is not further.'
-            elif rank in said:
-                why = (f'It is true that {_says(rank, *said[rank])}. But the '
-                       'plan has no such message, so its report does not '
-                       'count.')
+            why = (f'{_says(rank, *own[rank])}.' if rank in own else
+                   _why(rank, said, own) if rank in said else
+                   f'No report shows that it has begun round {mine}.')
         if mine != k:
-            raise Wrong(f'for rank {rank} you say {short(mine)}; it is {k}. '
-                        f'{why}')
+            raise Differs(f'for rank {rank} you return {mine}; {k} is right',
+                          found, right, known={('why',): why})
 
 
 def picture(answer: Answer, begun: Answer) -> Picture:
@@ -236,13 +216,15 @@ def _case(plan, n, stops=(), lost=(), mute=(), odd=()):
 
 SHOWN = [_case('ring', 8, [(3, 4)]),
          _case('halving_doubling', 8, [(2, 2), (5, 4)])]
+CASE = '{plan}({n})'
 CHECKS = {
     'one': Check(
         [_case('ring', 8, [(3, 4)]), _case('ring', 5, [(0, 1)]),
          _case('ring', 6, [(2, 9)]), _case('tree', 7, [(5, 1)]),
          _case('halving_doubling', 8, [(6, 3)]),
          _case('sharded', 6, [(4, 2)])],
-        run, judge, 'whichever rank stops, only this rank is named.'),
+        run, judge, 'whichever rank stops, only this rank is named.',
+        case=CASE),
     'several': Check(
         [_case('ring', 8, [(2, 3), (6, 5)]),
          _case('tree', 7, [(3, 1), (2, 4)]),
@@ -252,14 +234,15 @@ CHECKS = {
          _case('gather_broadcast', 5, [(1, 1), (3, 1)]),
          _case('ring', 4)],
         run, judge, 'all culprits are named, and no rank that is only '
-                    'silent.'),
+                    'silent.', case=CASE),
     'odd': Check(
         [_case('ring', 6, lost=[(2, 3, 4)]),
          _case('ring', 5, lost=[(1, 2, 8)]),
          _case('halving_doubling', 4, lost=[(1, 3, 1), (3, 1, 1)]),
          _case('ring', 6, [(1, 3)], odd=[(4, 5, 3)]),
          _case('recursive_doubling', 8, [(3, 2)], odd=[(6, 7, 9)])],
-        run, judge, 'lost messages and ranks with another plan are found.'),
+        run, judge, 'lost messages and ranks with another plan are found.',
+        case=CASE),
     'begun': Check(
         [_case('ring', 8, [(3, 4)]), _case('sharded', 6, [(4, 1)]),
          _case('tree', 7, [(2, 4)]), _case('halving_doubling', 8, [(6, 3)]),
@@ -267,4 +250,4 @@ CHECKS = {
          _case('sharded', 6, [(4, 2)], mute=[1]),
          _case('ring', 6, [(1, 3)], odd=[(4, 5, 9)]), _case('tree', 3)],
         run, judge_begun,
-        'the last round that each rank has begun for certain.')}
+        'the last round that each rank has begun for certain.', case=CASE)}

@@ -5,10 +5,12 @@ from typing import TypeAlias
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.exercises.checking import Wrong
+from d2lps.exercises.checking import Differs, Wrong
+from d2lps.units import several
 
-# The numbers of images, their labels, and whether pixels have changed.
-Batch: TypeAlias = tuple[list[int], list[int], bool]
+# The numbers of images, their labels, and what is wrong with their pixels.
+Batch: TypeAlias = tuple[list[int], list[int], str]
+CHANGED = 'changed pixels; those of X are right'
 
 
 def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -19,55 +21,56 @@ def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:
 def noted(images: Array, labels: Array) -> Batch:
     """What came, in plain numbers."""
     first = np.reshape(images, (len(images), -1))[:, 0] if len(images) else ()
-    numbers = [int(number) for number in first]
-    return (numbers, [int(label) for label in labels],
-            len(images) > 0 and not np.array_equal(images, images_of(numbers)))
+    numbers, shape = [int(number) for number in first], np.shape(images)[1:]
+    wrong = '' if not numbers else (
+        f'images of shape {shape}; (1, 2, 2) is right'
+        if shape != (1, 2, 2) else
+        '' if np.array_equal(images, images_of(numbers)) else CHANGED)
+    return numbers, [int(label) for label in labels], wrong
 
 
 def judge_images(batches: Iterable[tuple[str, Batch]],
-                 labels: Sequence[int] | np.ndarray, size: int,
-                 changed: bool) -> None:
+                 labels: Sequence[int] | np.ndarray, divisor: str,
+                 size: int) -> None:
     """Raise `Wrong` unless each image comes once, with its label.
 
     batches: where each is, such as 'step 1', and what `noted` returned.
-    labels: of all images. size: how many images a full batch has. changed:
-    whether the answer has changed the arrays X and y that it was given.
+    labels: of all images. divisor, size: name and value of the number that
+    a rest is left of, if images are divided without care.
     """
+    batches, n = [*batches], len(labels)
     seen: dict[int, str] = {}
-    for where, (rows, given, torn) in batches:
-        if torn or not {*rows} <= {*range(len(labels))}:
-            raise Wrong(f'the images of {where} are no longer those of X, '
-                        'with all their pixels.')
+    for where, (rows, given, wrong) in batches:
+        if wrong or not {*rows} <= {*range(n)}:
+            raise Wrong(f'{where} has {wrong or CHANGED}.')
         if len(rows) != len(given):
-            raise Wrong(f'{where} has {counted(len(rows), "image")} and '
-                        f'{counted(len(given), "label")}.')
-        for row, label in zip(rows, given, strict=True):
+            raise Wrong(f'{where} has {several(len(rows), "image")} and '
+                        f'{several(len(given), "label")}; a label for each '
+                        'image is right.')
+        for row, label in zip(rows, given):
             if row in seen:
-                raise Wrong(f'image {row} is in {seen[row]} and again in '
-                            f'{where}: it counts twice.')
+                raise Differs(f'image {row} is in {seen[row]} and again in '
+                              f'{where}; once is right', None)
             seen[row] = where
             if label != labels[row]:
-                raise Wrong(f'in {where} image {row} comes with label '
-                            f'{label}, and {labels[row]} is right. Images '
-                            'and labels must have the same order.')
-    missing = sorted({*range(len(labels))} - {*seen})
+                raise Differs(f'in {where}, image {row} has label {label}; '
+                              f'{labels[row]} is right', None,
+                              place=_orders(batches, labels))
+    missing = [row for row in range(n) if row not in seen]
     if missing:
-        left = len(labels) % max(size, 1)
-        why = (f' Full parts of {counted(size, "image")} leave {left}. '
-               f'{"It" if left == 1 else "They"} must count, too.')
-        raise Wrong(f'{len(missing)} of {len(labels)} images '
-                    f'{"is" if len(missing) == 1 else "are"} used nowhere, '
-                    f'for example image {missing[0]}.'
-                    f'{why if len(missing) == left else ""}')
-    if changed:
-        raise Wrong('your function has changed X or y. The next call needs '
-                    'the same arrays. Make a copy, and change the copy.')
+        raise Differs(
+            f'you leave out {several(len(missing), "image")} of {n}, the '
+            f'first is image {missing[0]}', None, known={
+                ('rest',): f'{n} is no multiple of `{divisor}`, {size}.'}
+            if missing == [*range(n - n % size, n)] else {})
 
 
-def counted(number: int, what: str) -> str:
-    """'1 image', '2 images' and so on."""
-    return f'{number} {what}' + 's' * (number != 1)
-
-
-def devices(k: int) -> str:
-    return counted(k, 'device')
+def _orders(batches, labels):
+    """Words about images or labels, if only one has another order."""
+    rows, given = (sum((batch[k] for _, batch in batches), [])
+                   for k in range(2))
+    if sorted(given) != sorted(labels):
+        return ''
+    return {(False, True): 'You reorder `X`, but not `y`.',
+            (True, False): 'You reorder `y`, but not `X`.'}.get(
+                (rows == [*range(len(labels))], given == [*labels]), '')

@@ -4,14 +4,15 @@ To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, product
-from reprlib import repr as short
+from itertools import islice, product, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
-from d2lps.exercises.images import devices
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, returned)
+from d2lps.explaining import Facts, brief
+from d2lps.units import several
 
 SETS = 'validation', 'test'
 
@@ -55,125 +56,136 @@ def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
         # A float32 is not quite the rate that it was made of.
         near = [one for one in lrs if _near(one, lr)]
         if num_devices not in counts or not near:
-            raise Wrong(f'train was called with {num_devices} devices and a '
-                        f'learning rate of {lr}. The counts are {counts}, '
-                        f'the rates {lrs}.')
+            raise Wrong(f'you call train({brief(num_devices)}, '
+                        f'{brief(batch_size)}, {brief(lr)}); the counts are '
+                        f'{counts}, and the rates {lrs}.', anywhere=True)
         trained.append((int(num_devices), float(batch_size), near[0]))
         return Model(int(num_devices), near[0])
 
     def evaluate(model, name):
-        if not isinstance(model, Model) or name not in SETS:
-            raise Wrong(f'evaluate was called with {short(model)} and '
-                        f'{short(name)}. It takes a model that train '
-                        "returned, and 'validation' or 'test'.")
+        if not isinstance(model, Model):
+            raise Wrong(f'you evaluate {brief(model)}; a model that `train` '
+                        'returned is right.', anywhere=True)
+        if name not in SETS:
+            raise Wrong(f'you evaluate on the set {brief(name)}; '
+                        "'validation' or 'test' is right.", anywhere=True)
         n, lr = model
         accuracy = float(accuracies[name][counts.index(n), lrs.index(lr)])
         looks.append((n, lr, name, accuracy))
         return accuracy
 
-    returned = answer(train, evaluate, [*lrs], [*counts], b)
-    return {'trained': trained, 'looks': looks,
-            'returned': short(returned), 'lists': _two_lists(returned)}
+    result = returned(answer, train, evaluate, [*lrs], [*counts], b)
+    return {'trained': trained, 'looks': looks, 'returned': brief(result),
+            'numbers': _numbers(result)}
 
 
 def _near(one, other):
-    return bool(np.isclose(one, other, 1e-6, 0))
+    return np.isclose(one, other, 1e-6, 0)
 
 
-def _two_lists(returned):
+def _numbers(result):
     """Rates and accuracies, if these are numbers; else None."""
     try:
-        lists = np.array([[*part] for part in returned])
+        numbers = np.array([[*part] if np.iterable(part) else part
+                            for part in result])
     except (TypeError, ValueError):
         return None
-    return lists if len(lists) == 2 and lists.dtype.kind in 'fiu' else None
+    return numbers if numbers.dtype.kind in 'fiu' else None
 
 
 def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                b: int, **_: Any) -> None:
     """Each pair once, with b images on each device."""
-    for n, size, _lr in notes['trained']:
+    for n, size, lr in notes['trained']:
         if size != n * b:
-            raise Wrong(f'you trained {devices(n)} with minibatches of '
-                        f'{size:g}: {size / n:g} images on each device. {b} '
-                        f'images on each device are wanted, so {n * b} in '
-                        'the minibatch.')
+            raise Differs(f'you call train({n}, {size:g}, {lr}); '
+                          f'train({n}, {n * b}, {lr}) is right', size, n * b,
+                          values={'num_devices': n, 'b': b})
     runs = Counter((n, lr) for n, _, lr in notes['trained'])
     for n, lr in product(counts, lrs):
         if runs[n, lr] != 1:
-            keep = (' Keep the model that a run returns, because real runs '
-                    'take minutes.' if runs[n, lr] else '')
-            raise Wrong(f'the run with count {n} and learning rate {lr} was '
-                        f'made {runs[n, lr]} times. Each run is wanted once, '
-                        f'{len(counts) * len(lrs)} in all; you made '
-                        f'{len(notes["trained"])}.{keep}')
+            raise Differs(
+                f'you call train({n}, {n * b}, {lr}) {runs[n, lr]} times; '
+                'once is right', None, place=(
+                    f'You train {len(notes["trained"])} times; there are '
+                    f'{len(counts) * len(lrs)} pairs of a count and a rate.'))
 
 
 def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                **_: Any) -> None:
     """The test set is looked at once a count, when the rate is chosen."""
+    tested = Counter(n for n, _, name, _ in notes['looks'] if name == 'test')
     for n in counts:
+        where = f'for {several(n, "device")} you use the test set'
+        if tested[n] != 1:
+            raise Differs(f'{where} {tested[n]} times; once is right', None,
+                          known=_facts(notes, lrs, n, [*tested]))
         looks = [(name, lr) for count, lr, name, _ in notes['looks']
                  if count == n]
-        tests = [lr for name, lr in looks if name == 'test']
-        known = {lr for name, lr in looks if name == 'validation'}
-        if not tests:
-            raise Wrong(f'for {devices(n)} you asked for {len(known)} '
-                        'validation accuracies, and for none on the test '
-                        'set. The validation accuracy of the best of many '
-                        'rates is partly luck, so it is too high to report.')
-        if len(tests) > 1:
-            raise Wrong(f'for {devices(n)} you asked {len(tests)} times for '
-                        'a test accuracy, and for the validation accuracy of '
-                        f'{len(known)} rates. Only one test accuracy is '
-                        'allowed: that of the chosen rate. A set that helps '
-                        'to choose the rate can no longer show how good the '
-                        'rate is on new images.')
-        before = {lr for name, lr in looks[:looks.index(('test', tests[0]))]}
+        before = {lr for _, lr in takewhile(lambda one: one[0] != 'test',
+                                            looks)}
         if before != {*lrs}:
-            raise Wrong(f'for {devices(n)} you used the test set when you '
-                        'knew the validation accuracy of only '
-                        f'{len(before)} of {len(lrs)} rates. Use the test '
-                        'set last, when the rate is chosen.')
+            raise Differs(f'{where} after {len(before)} validation '
+                          f'accuracies; after {len(lrs)}, of each rate, is '
+                          'right', None)
+
+
+def _facts(notes, lrs, n, tested):
+    """About too few or too many uses of the test set with n devices."""
+    seen = [accuracy for count, _, name, accuracy in notes['looks']
+            if count == n and name == 'validation']
+    rates = {lr for count, lr, name, _ in notes['looks']
+             if count == n and name == 'test'}
+    told = [one for one in np.ravel(notes['numbers'] or [])
+            if any(_near(one, accuracy) for accuracy in seen)]
+    return {(k,): words for k, (words, is_so) in enumerate((
+        ('You return a validation accuracy.', told and not rates),
+        (f'You use it only for {several(tested[0], "device")}.'
+         if tested else '', not rates and len(tested) == 1),
+        ("You never call evaluate(…, 'validation').", not seen and rates),
+        ('You use it for each rate, not for the chosen one alone.',
+         rates == {*lrs}))) if is_so}
 
 
 def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                 b: int, **more: Any) -> None:
     """The rate that is best in validation, and its accuracy on the test."""
-    if np.shape(notes['lists']) != (2, len(counts)):
-        raise Wrong(f'your function returned {notes["returned"]}. Two lists '
-                    'are wanted, of rates and of test accuracies, each with '
-                    f'a number for every count of {counts}.')
     world = _world(lrs=lrs, counts=counts, **more)
-    for n, seen, unseen, rate, number in zip(
-            counts, world['validation'], world['test'], *notes['lists']):
-        wanted = min(lr for lr, accuracy in zip(lrs, seen)
-                     if accuracy == seen.max())
+    best = [min(lr for lr, accuracy in zip(lrs, seen)
+                if accuracy == seen.max()) for seen in world['validation']]
+    right = [best, [float(unseen[lrs.index(lr)])
+                    for lr, unseen in zip(best, world['test'])]]
+    numbers = notes['numbers']
+    if np.shape(numbers) != (2, len(counts)):
+        raise Differs(f'you return {notes["returned"]}; two lists, each with '
+                      f'{several(len(counts), "number")}, are right', numbers,
+                      right, 1e-6, values={})
+    for n, seen, unseen, wanted, truth, rate, number in zip(
+            counts, world['validation'], world['test'], *right, *numbers):
+        where = f'for {several(n, "device")}'
         if not _near(rate, wanted):
-            raise Wrong(f'for {devices(n)} you chose {rate:g}, and {wanted} '
-                        'is right, with a validation accuracy of '
-                        f'{seen.max():.4g}.{_about(rate, lrs, seen, unseen)}')
-        truth = unseen[lrs.index(wanted)]
+            known: Facts = {(words,): words for lr, mine, tested in zip(
+                lrs, seen, unseen) if _near(rate, lr) for words, is_so in (
+                    ('Yours has the same; the smallest is wanted.',
+                     mine == seen.max()),
+                    ('It is the best rate on the test set.',
+                     tested == unseen.max()),
+                    ('It has the lowest validation accuracy.',
+                     mine == seen.min())) if is_so}
+            raise Differs(
+                f'{where} you choose {rate:g}; {wanted} is right, with a '
+                f'validation accuracy of {seen.max():.4g}', numbers, right,
+                1e-6, {}, known, '' if _near(rate, lrs).any() else
+                f'{rate:g} is not in `lrs`.')
         if not _near(number, truth):
-            whose = [f' Yours is what evaluate returned for {devices(count)}, '
-                     f'rate {lr}, {name!r}.' for count, lr, name, accuracy
-                     in notes['looks'] if _near(number, accuracy)]
-            raise Wrong(f'for {devices(n)} you return an accuracy of '
-                        f'{number:.4g}, but the model with rate {wanted} has '
-                        f'{truth:.4g} on the test set.{(*whose, "")[0]}')
-
-
-def _about(rate, lrs, seen, unseen):
-    """Words about a wrong rate: what it has on the two sets."""
-    for lr, mine, tested in zip(lrs, seen, unseen):
-        if not _near(lr, rate):
-            continue
-        if mine == seen.max():
-            return ' Yours has the same; of equals the smallest is wanted.'
-        best = (', the highest of all rates. The test set must not choose.'
-                if tested == unseen.max() else '.')
-        return f' Yours has {mine:.4g}, and {tested:.4g} on the test set{best}'
-    return f' The rates are {lrs}.'
+            raise Differs(
+                f'{where} and rate {wanted} you return {number:.4g}; '
+                f'{truth:.4g} is right', numbers, right, 1e-6, {}, {
+                    (name, lr == wanted, count == n): (
+                        f'Yours is the {name} accuracy of rate {lr}, with '
+                        f'{several(count, "device")}.')
+                    for count, lr, name, accuracy in notes['looks']
+                    if _near(number, accuracy)})
 
 
 def picture(answer: Answer) -> Picture:
@@ -204,20 +216,19 @@ def picture(answer: Answer) -> Picture:
             looks[n][lr] = accuracy
         return accuracy
 
-    points = _two_lists(answer(train, evaluate, [*lrs], [*counts], 32))
-    if points is None:
-        raise Wrong('there is nothing to draw: your function did not return '
-                    'two lists of numbers.')
+    points = _numbers(answer(train, evaluate, [*lrs], [*counts], 32))
+    if np.shape(points) != (2, len(counts)):
+        raise Wrong('your function does not return two lists of 2 numbers.')
     figure = new_figure(5.4, 3.5)
     ax = figure.subplots()
     for n, style, color in zip(counts, ('o-', 's--'), (BLUE, ORANGE)):
         if looks[n]:
             ax.semilogx(*zip(*sorted(looks[n].items())), style, color=color,
-                        label=f'validation, {devices(n)}')
+                        label=f'validation, {several(n, "device")}')
     for n, (rate, number), color in zip(counts, zip(*points), (BLUE, ORANGE)):
         ax.plot(rate, number, '*', color=color, markersize=14,
                 markeredgecolor='gray',
-                label=f'test, {devices(n)}: {number:.3f}')
+                label=f'test, {several(n, "device")}: {number:.3f}')
     ax.set(xlabel='learning rate', ylabel='accuracy', ylim=(0, 1),
            title='Stars: the chosen rates on the test set')
     ax.set_xticks(lrs, map(str, lrs))
@@ -233,10 +244,11 @@ EQUAL = {**MIXED, 'seed': 6, 'equal': [0, 1]}
 SORTED = {**MIXED, 'seed': 7, 'lrs': [0.1, 0.2, 0.4], 'equal': [0, 2]}
 CHECKS = {
     'runs': Check([PLAIN, MIXED], run, judge_runs,
-                  'each pair was trained once, with b images on each device.'),
+                  'each pair was trained once, with b images on each device.',
+                  case='b = {b}'),
     'sets': Check([PLAIN, MIXED], run, judge_sets,
                   'the test set is used once for each count, after the rate '
-                  'is chosen.'),
+                  'is chosen.', case=''),
     'rates': Check([PLAIN, MIXED, EQUAL, SORTED], run, judge_rates,
                    'each rate is the best on the validation set, and its '
-                   'accuracy is right.')}
+                   'accuracy is right.', case='lrs = {lrs}')}

@@ -2,34 +2,28 @@
 
 To chapter 20, notebooks/20-what-do-i-choose.ipynb.
 """
-import math
-from collections.abc import Collection
+from itertools import product
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, number)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      number, returned)
+from d2lps.explaining import Facts, brief, same
 from d2lps.planning import Transformer
 
 NAMES = ('parameters', 'layers', 'hidden', 'sequence', 'tokens_per_second',
          'gpus', 'peak')
 A100, H100 = 312, 989  # TFLOP/s in bfloat16, dense
 STEPS = 24  # of a log
-# What is not alike in the steps of a log, by its name in `log_of`.
-TROUBLES = {'slow': 'the slow steps', 'scatter': 'the scatter of 0.4%',
-            'change': 'the change of the number of sequences',
-            'commas': 'the commas in its numbers'}
+NEAR, NEAR_OF_LOG = 1e-3, 5e-3  # the largest relative errors
 
 
-def _forward(parameters, layers, hidden, sequence):
-    """FLOPs of a token in the forward pass."""
-    one = Transformer(layers, hidden, 1, sequence=sequence)
-    return 2 * parameters + layers * one.attention
-
-
-def _share(tokens_per_second, gpus, peak, **model):
+def _share(parameters, layers, hidden, sequence, tokens_per_second, gpus,
+           peak):
     """Model FLOPs utilization: the backward pass needs twice the forward's."""
-    return 3 * _forward(**model) * tokens_per_second / gpus / peak
+    attention = Transformer(layers, hidden, 1, sequence=sequence).attention
+    forward = 2 * parameters + layers * attention
+    return 3 * forward * tokens_per_second / gpus / peak
 
 
 def _model(billions: float, teraflops: float, **others: float
@@ -39,145 +33,116 @@ def _model(billions: float, teraflops: float, **others: float
 
 
 def run_mfu(answer: Answer, run: str, published: float = 0,
-            **numbers: float) -> dict[str, float]:
-    """The result, also with twice one of `NAMES`, by its name."""
-    model, found = _model(**numbers), {}
-    for name in ('', *NAMES):
-        with forbidding(_share, _forward):
-            found[name] = number(answer(*[
-                model[one] * (1 + (one == name)) for one in NAMES]),
-                'A number is wanted, such as 0.4.')
-    return found
-
-
-def judge_mfu(found: Notes, run: str, published: float = 0,
-              **numbers: float) -> None:
+            **numbers: float) -> float:
     model = _model(**numbers)
-    mine, right = found[''], _share(**model)
-    if math.isclose(mine, right, rel_tol=1e-3):
-        return
-    text = f'you say {mine:.4g}, and {right:.4g} is right.'
-    if published:
-        text += f' The source says {published:.1%}.'
-    if math.isclose(mine, 100 * right, rel_tol=1e-3):
-        text += ' Return a share of 1, not percent.'
-    elif math.isclose(mine, right, rel_tol=0.01):
-        text += ' An error of up to 0.1% is allowed.'
-    elif all(map(math.isfinite, found.values())):
-        text += _hint(found, **model)
-    raise Wrong(text)
+    return number(returned(answer, *[model[name] for name in NAMES]),
+                  'a number such as 0.4 is right')
 
 
-def _hint(found, tokens_per_second, gpus, peak, parameters, **model):
-    """Which of the numbers goes into the result in a wrong way."""
-    for name, times in ('tokens_per_second', 2), ('gpus', 0.5), ('peak', 0.5):
-        if not math.isclose(found[name], times * found[''], rel_tol=1e-3):
-            return (f' With twice the `{name}` your result is '
-                    f'{found[name] / found[""] if found[""] else 0:.4g} times '
-                    f'as large, and {times:g} times is right.')
-    more = {name: (found[name] - found['']) * gpus * peak / tokens_per_second
-            for name in ('parameters', *model)}  # FLOPs of a token
-    each = more.pop('parameters') / parameters
-    if not math.isclose(each, 6, rel_tol=1e-3):
-        return (f' For each parameter and token you count {each:.4g} FLOPs, '
-                'and 6 are right: 2 in the forward pass, and twice as many in '
-                'the backward pass.')
-    right = 3 * _forward(0, **model)
-    name = min(more, key=lambda name: more[name])
-    if math.isclose(more[name], right, rel_tol=1e-3):
-        return ''
-    return (f' With twice the `{name}`, a token needs {more[name]:.4g} FLOPs '
-            f'more by your function, and {right:.4g} more are right. '
-            'Attention needs 4 in the forward pass, and 8 in the backward '
-            'pass, for each layer, hidden number and token of the sequence.')
+def judge_mfu(mine: Notes, run: str, published: float = 0, **numbers: float
+              ) -> None:
+    _judge(mine, NEAR, _model(**numbers), {})
 
 
-def _steps(seed, seconds, sequences, without=()):
-    """Of each step: its sequences and seconds. without: some `TROUBLES`."""
+def _judge(mine, near, model, known, place=''):
+    """Raise `Differs` unless it is the share of a model."""
+    right = _share(**model)
+    if not same(mine, right, near):
+        raise Differs(f'you return {brief(mine)}; {brief(right)} is right',
+                      mine, right, near,
+                      {name: model[name] for name in ('gpus', 'sequence')},
+                      known | _counted(mine, near, **model), place,
+                      unit='share')
+
+
+def _counted(mine: float, near: float, parameters: float, layers: float,
+             hidden: float, sequence: float, tokens_per_second: float,
+             gpus: float, peak: float) -> Facts:
+    """What a wrong share can count as the FLOPs of a token."""
+    flops = mine * gpus * peak / tokens_per_second
+    numbers = layers * hidden * sequence
+    known: Facts = {}
+    for each, attention in product(range(0, 9, 2), (0, 2, 4, 6, 8, 12, 16)):
+        if same(flops, float(each * parameters + attention * numbers), near):
+            known[each, attention] = (
+                f'You count {each} FLOPs for each parameter and token; 6 are '
+                'right: 2 forward and 4 backward.' if each != 6 else
+                'You count no attention.' if not attention
+                else f'You count {attention} FLOPs of attention for each '
+                'layer, hidden number and token; 12 are right.')
+    if same(flops, 6 * parameters + 12 * hidden * sequence, near):
+        known['one layer',] = 'In yours, attention counts for one layer only.'
+    return known
+
+
+def _steps(seed, seconds, sequences):
+    """Of each step of a log: its sequences and seconds."""
     random, steps = np.random.default_rng(seed), []
     for step in range(1, STEPS + 1):
-        change = step <= STEPS // 2 and 'change' not in without
-        many = sequences // 2 if change else sequences
+        many = sequences // 2 if step <= STEPS // 2 else sequences
         scatter = 1 + 0.004 * random.normal()
         slow = {1: 9, 2: 1.8}.get(step, 1.0)
         if step in (9, 15, 16, 20):  # the machines did something else, too
             slow = random.uniform(1.4, 2.2)
-        steps.append((many, seconds * many / sequences
-                      * (1 if 'scatter' in without else scatter)
-                      * (1 if 'slow' in without else slow)))
+        steps.append((many, seconds * many / sequences * scatter * slow))
     return steps
 
 
-def log_of(seed: int, seconds: float, sequences: int,
-           without: Collection[str] = (), **numbers: float) -> str:
+def log_of(seed: int, seconds: float, sequences: int, **numbers: float
+           ) -> str:
     """A log that a training run could have written.
 
     seconds: of a usual step of the second half. sequences: in such a step;
-    steps of the first half have half as many. without: some of `TROUBLES`.
+    steps of the first half have half as many.
     """
     model = _model(**numbers) | {'peak': 1e12}
-    comma = '' if 'commas' in without else ','
     lines = ['full recomputation: TFLOP/s count the second forward pass']
-    for k, (many, took) in enumerate(_steps(seed, seconds, sequences,
-                                            without), 1):
-        flops = 4 / 3 * _share(many * model['sequence'] / took, **model)
-        lines.append(f'step {k} | {many:{comma}} sequences | {took:.3f} s | '
+    for k, (many, took) in enumerate(_steps(seed, seconds, sequences), 1):
+        flops = 4 / 3 * _share(
+            tokens_per_second=many * model['sequence'] / took, **model)
+        lines.append(f'step {k} | {many:,} sequences | {took:.3f} s | '
                      f'loss {4 + 7 / k:.3f} | {flops:.1f} TFLOP/s per GPU')
         if k % 10 == 0:
             lines += [f'checkpoint saved in {2.5 * seconds:.1f} s',
-                      f'evaluation | {sequences // 8:{comma}} sequences | '
+                      f'evaluation | {sequences // 8:,} sequences | '
                       f'{seconds / 30:.3f} s | loss {4.2 + 7 / k:.3f}']
     return '\n'.join(lines)
 
 
 def run_log(answer: Answer, run: str, seed: int, seconds: float,
-            sequences: int, **numbers: float) -> Notes:
-    """What is returned for the log, and for logs without some `TROUBLES`.
-
-    A list of (troubles, number), with the log itself first.
-    """
-    model, found = _model(**numbers), []
-    for without in (), *[(one,) for one in TROUBLES], tuple(TROUBLES):
-        log = log_of(seed, seconds, sequences, without, **numbers)
-        try:
-            with forbidding(_share, _forward, _steps):
-                mine = answer(log, *[model[name] for name in NAMES
-                                     if name in model])
-            found.append((without, number(
-                mine, 'A number is wanted, such as 0.4.')))
-        except Exception:
-            if not without:  # only the log itself is graded
-                raise
-    return found
+            sequences: int, **numbers: float) -> float:
+    model = _model(**numbers)
+    log = log_of(seed, seconds, sequences, **numbers)
+    return number(returned(answer, log, *[
+        model[name] for name in NAMES if name in model]),
+        'a number such as 0.4 is right')
 
 
-def judge_log(found: Notes, run: str, seed: int, seconds: float,
+def judge_log(mine: Notes, run: str, seed: int, seconds: float,
               sequences: int, **numbers: float) -> None:
     model = _model(**numbers)
-
-    def rate(without):
-        many, took = np.transpose(_steps(seed, seconds, sequences, without))
-        return np.median(many * model['sequence'] / took)
-
-    good = next((without for without, mine in found if math.isclose(
-        mine, _share(rate(without), **model), rel_tol=5e-3)), None)
-    if good is not None and not good:  # the log itself
-        return
-    (_, mine), right = found[0], _share(rate(()), **model)
-    text = (f'you say {mine:.4g}, and {right:.4g} is right, for '
-            f'{rate(()):,.0f} tokens in a second.')
-    if good is None:
-        times = mine / right
-        raise Wrong(
-            f'{text} Your result is {times:.4g} times as large, and it is '
-            'wrong also for a log whose steps are all alike. ' + (
-                'That is the second forward pass, which the TFLOP/s of the '
-                'log count.' if math.isclose(times, 4 / 3, rel_tol=5e-3) else
-                'Is it what `mfu_of` returns for so many tokens in a second?'))
-    words = ('a log whose steps are all alike' if len(good) > 1 else
-             f'the same log without {TROUBLES[good[0]]}')
-    raise Wrong(f'{text} For {words} your result would be right. The median '
-                'of the rates of all steps is wanted.')
+    many, took = np.transpose(_steps(seed, seconds, sequences))
+    rates = many / took
+    usual = np.median(rates)
+    before, after = divmod(many, 1000)
+    known = {(key,): f'Yours {words}.' for key, words, rate in (
+        ('mean', 'is the mean of all steps; the median is wanted',
+         rates.mean()),
+        ('total', 'is that of all steps together; the median of their rates '
+         'is wanted', many.sum() / took.sum()),
+        ('first', 'is that of the first step', rates[0]),
+        ('last', 'is that of the last step', rates[-1]),
+        ('before', f'reads {sequences:,} as {sequences // 1000}', np.median(
+            np.where(before, before, many) / took)),
+        ('after', f'reads {sequences:,} as {sequences % 1000:03}', np.median(
+            after / took)),
+        ('second', 'counts the forward pass twice, as the TFLOP/s of the log '
+         'do', 4 / 3 * usual)) if same(mine, float(_share(
+                tokens_per_second=rate * model['sequence'], **model)),
+                NEAR_OF_LOG / 5)}
+    tokens = float(usual) * model['sequence']
+    _judge(mine, NEAR_OF_LOG, {**model, 'tokens_per_second': tokens}, known,
+           f'The usual step trains {tokens:,.0f} tokens in a second.')
 
 
 def picture(mfu_of: Answer) -> Picture:
@@ -185,7 +150,7 @@ def picture(mfu_of: Answer) -> Picture:
     from d2lps.figures import describe
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    mine = [run_mfu(mfu_of, **case)[''] for case in PUBLISHED]
+    mine = [run_mfu(mfu_of, **case) for case in PUBLISHED]
     figure = new_figure(WIDE, 2.8)
     ax = figure.subplots()
     ax.barh(range(len(mine)), mine, 0.6, color=BLUE, label='yours')
@@ -233,8 +198,9 @@ LOGS = [
           sequences=2048)]
 CHECKS = {
     'mfu': Check([*PUBLISHED, _case(
-        '8B, long sequences', 8.03, 32, 4096, 131072, 16, H100,
+        '8B, 131,072 tokens', 8.03, 32, 4096, 131072, 16, H100,
         tokens_per_second=30_000)], run_mfu, judge_mfu,
-        'attention counts, and recomputation does not.'),
+        'attention counts, and recomputation does not.', case='{run}'),
     'log': Check(LOGS, run_log, judge_log,
-                 'the usual step of a run, whatever else its log says.')}
+                 'the usual step of a run, whatever else its log says.',
+                 case='{run}')}

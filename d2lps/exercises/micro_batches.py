@@ -2,14 +2,16 @@
 
 To chapter 2, notebooks/02-three-ways-to-split.ipynb, and to chapter 22.
 """
+from collections import Counter
 from collections.abc import Sequence
 from reprlib import repr as short
 from typing import TypeAlias
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      call_twice, forbidding, functions_of)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, functions_of, returned, without)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 from d2lps.pipelines import orders as lesson
 from d2lps.pipelines import (Pass, most_kept, one_f_one_b, time_passes,
@@ -46,78 +48,53 @@ def timetable(orders: Sequence[Order]
 
 
 def run(answer: Answer, K: int, M: int) -> Notes:
-    from d2lps.pictures.toys import explore_pipeline
-    with forbidding(explore_pipeline._order, explore_pipeline.draw_pipeline,
-                    *functions_of(lesson)):
-        return call_twice(answer, _notes, K, M)
+    """For each device, its passes as lists [letter, number]."""
+    without(answer, *functions_of(lesson))
+    orders = returned(answer, K, M)
+    try:
+        lists = [[*passes] for passes in orders]
+    except TypeError:
+        raise Wrong(f'you return {brief(orders)}; a list of passes for each '
+                    'device is right.', anywhere=True) from None
+    return [[_pass(device, one) for one in passes]
+            for device, passes in enumerate(lists)]
 
 
-def _notes(found):
-    """The passes as lists, and whether a list is there twice."""
-    if found is None:
-        raise Wrong('your function returned nothing: is there a `return`?')
-    lists = _list(found, 'what your function returned')
-    orders = [_list(passes, f'the list of device {device}')
-              for device, passes in enumerate(lists)]
-    return {'orders': [*map(_order, range(len(orders)), orders)],
-            'shared': len({*map(id, lists)}) < len(lists)}
+def _pass(device, one):
+    pair = [*one] if isinstance(one, (tuple, list, np.ndarray)) else []
+    if len(pair) != 2 or pair[0] not in ('F', 'B') or not isinstance(
+            pair[1], (int, np.integer)):
+        raise Wrong(f'device {device} has {short(one)} in its list; a pair '
+                    "such as ('F', 0) or ('B', 0) is right.")
+    return [str(pair[0]), int(pair[1])]
 
 
-def _list(one, what):
-    """A list, from anything that gives one thing after the other."""
-    if isinstance(one, np.ndarray):
-        one = one.tolist()
-    if not hasattr(one, '__iter__') or isinstance(
-            one, (str, dict, set, frozenset)):
-        raise Wrong(f'{what} is of type {type(one).__name__}. A list with a '
-                    'list of passes for each device is wanted.')
-    return [*one]
-
-
-def _order(device, passes):
-    """The passes of a device as a student gave them, as lists."""
-    pairs = [[*one] if hasattr(one, '__iter__') else [] for one in passes]
-    for one, pair in zip(passes, pairs, strict=True):
-        if len(pair) != 2 or pair[0] not in ('F', 'B') or not isinstance(
-                pair[1], (int, np.integer)):
-            raise Wrong(f'the list of device {device} is {short(passes)}. '
-                        'Pairs of a letter and a whole number are wanted in '
-                        "it, such as ('F', 0) or ('B', 0), in place of "
-                        f'{one!r:.60}.')
-    return [[str(kind), int(m)] for kind, m in pairs]
-
-
-def judge_order(found: Notes, K: int,
+def judge_order(orders: Notes, K: int,
                 M: int) -> dict[tuple[int, str, int], int]:
     """Each pass once, and all can be done; returns when each begins."""
-    orders = found['orders']
     if len(orders) != K:
-        raise Wrong(f'one list for each of {K} devices is wanted; you '
-                    f'returned {len(orders)}.')
-    for device, order in enumerate(orders):
-        _judge_passes(device, order, M, found['shared'])
+        raise Differs(f'you return {len(orders)} of {K} lists; one for each '
+                      'device is right', orders)
+    passes = Counter((kind, m) for kind in 'FB' for m in range(M))
+    counts = [Counter(map(tuple, order)) for order in orders]
+    each_has_all = all(count == dict.fromkeys(passes, K)
+                       for count in counts)
+    for device, count in enumerate(counts):
+        for one in count | passes:
+            if count[one] != passes[one]:
+                raise Differs(
+                    f'device {device} has {one} {count[one]} times in its '
+                    'list; once is right' if passes[one] else
+                    f'device {device} has {one} in its list; micro-batches '
+                    f'0 to {M - 1} are right', orders, known={
+                        ('all',): f'Each list has the passes of all {K} '
+                        'devices.'} if each_has_all else {})
     begins, done = timetable(orders)
     if len(begins) < 2 * K * M:
-        raise Wrong(_who_waits(orders, begins, done))
+        raise Differs(f'after {len(begins)} of {2 * K * M} passes no device '
+                      f'can continue: {_who_waits(orders, begins, done)}',
+                      orders)
     return begins
-
-
-def _judge_passes(device, order, M, shared):
-    names = [_name(*one) for one in order]
-    wanted = [_name(kind, m) for kind in 'FB' for m in range(M)]
-    for name in names + wanted:
-        many, right = names.count(name), wanted.count(name)
-        if many != right:
-            same = (' Several devices have the same list object: what you '
-                    'append for one device is appended for all.')
-            raise Wrong(f'device {device} has {name} {many} '
-                        f'time{"s" * (many != 1)} in its list, and {right} is '
-                        f'right. The micro-batches are 0 to {M - 1}.'
-                        f'{same if shared and many > 1 else ""}')
-
-
-def _name(kind, m):
-    return f"('{kind}', {m})"
 
 
 def _who_waits(orders, begins, done):
@@ -130,17 +107,12 @@ def _who_waits(orders, begins, done):
     stuck = next(d for d, order in enumerate(orders) if done[d] < len(order))
     while lacks(lacks(stuck)[0])[0] != stuck:
         stuck = lacks(stuck)[0]
-    circle = sorted({stuck, lacks(stuck)[0]})
-    text = (f'after {len(begins)} of {sum(map(len, orders))} passes no '
-            'device can continue. ')
-    for device in circle:
-        other, *missing = lacks(device)
-        text += (f'Device {device} would do '
-                 f'{_name(*orders[device][done[device]])} now, and needs '
-                 f'{_name(*missing)} of device {other}, which has this pass '
-                 'later in its list. ')
-    return text + ('Each waits for the other, for ever.' if len(circle) > 1
-                   else 'It waits for itself, for ever.')
+    other, *missing = lacks(stuck)
+    if other == stuck:
+        return (f'device {stuck} has {(*orders[stuck][done[stuck]],)} before '
+                f'{(*missing,)}')
+    return (f'device {stuck} waits for {(*missing,)} of device {other}, and '
+            f'that for {(*lacks(other)[1:],)} of device {stuck}')
 
 
 def slots_of_1f1b(K: int, M: int) -> int:
@@ -149,49 +121,44 @@ def slots_of_1f1b(K: int, M: int) -> int:
     return int(max(one.end for one in time_passes(lists, {'F': 1, 'B': 1})))
 
 
-def judge_slots(found: Notes, K: int, M: int) -> None:
-    begins = judge_order(found, K, M)
+def judge_slots(orders: Notes, K: int, M: int) -> None:
+    begins = judge_order(orders, K, M)
     slots, best = max(begins.values()) + 1, slots_of_1f1b(K, M)
     if slots > best:
-        raise Wrong(f'your order takes {slots} slots, and 2(M + K - 1) = '
-                    f'{best} are enough. {_hint(found["orders"], begins)}')
+        raise Differs(f'your order takes {slots} slots; {best} are right',
+                      orders, place=_pause(orders, begins))
 
 
-def _hint(orders, begins):
+def _pause(orders, begins):
     """The first slot in which the last device waits."""
     last = len(orders) - 1
     for slot, (kind, m) in enumerate(orders[last], last):
         if begins[last, kind, m] > slot:
             place = orders[last - 1].index([kind, m])
-            after = f', after {_name(*orders[last - 1][place - 1])}'
-            return (f'Device {last} could be busy from slot {last} on, '
-                    'without a pause. In your order it is idle in slot '
-                    f'{slot}: it waits for {_name(kind, m)} of device '
-                    f'{last - 1}, which does this pass in slot '
-                    f'{begins[last - 1, kind, m]}{after if place else ""}.')
-    return (f'Device {last} has no pause. From the last device on, one slot '
-            'more for each device is enough.')
+            when = f'after {(*orders[last - 1][place - 1],)}' if place else (
+                'first')
+            return (f'In slot {slot} device {last} waits for {(kind, m)}, '
+                    f'which device {last - 1} does {when}.')
+    more = max(begins.values()) - begins[(last, *orders[last][-1])]
+    return (f'Device {last} never waits, but device 0 ends {more} slots '
+            f'after it; {last} are enough.')
 
 
-def judge_kept(found: Notes, K: int, M: int) -> None:
-    begins = judge_order(found, K, M)
-    for device, order in enumerate(found['orders']):
+def judge_kept(orders: Notes, K: int, M: int) -> None:
+    begins = judge_order(orders, K, M)
+    for device, order in enumerate(orders):
         passes = [Pass(*one) for one in order]
-        for number in range(1, len(passes) + 1):
-            if most_kept(passes[:number]) > K - device:
-                is_or_are = 'is' if device == K - 1 else 'are'
-                raise Wrong(
-                    f'device {device} holds the activations of '
-                    f'{K - device + 1} micro-batches after '
-                    f'{_name(*order[number - 1])}, pass {number} of its '
-                    f'list; K - d = {K - device} {is_or_are} enough. From '
-                    'this device to the last one, through how many devices '
-                    'does a micro-batch go before its gradient comes back?')
+        for number, one in enumerate(order, 1):
+            kept = int(most_kept(passes[:number]))
+            if kept > K - device:
+                raise Differs(
+                    f'device {device} holds {kept} micro-batches after '
+                    f'{(*one,)}; at most K - d = {K - device} is right',
+                    orders)
     slots = max(begins.values()) + 1
     if min(K, M) > 2 and slots == 2 * K * M:
-        raise Wrong('your devices hold few micro-batches, but only because '
-                    f'one device works at a time: {slots} slots. Let devices '
-                    'work at the same time.')
+        raise Wrong(f'one device works at a time, for {slots} slots; devices '
+                    'that work at the same time are right.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -199,16 +166,16 @@ def picture(answer: Answer) -> Picture:
     from d2lps.pictures import BLUE, ORANGE, PURPLE
     from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, name_bar,
                                      new_figure, row_axes)
-    found = run(answer, **SHOWN)
-    devices = range(min(len(found['orders']), 8) or 1)
-    begins, _ = timetable(found['orders'][:8])
+    orders = run(answer, **SHOWN)
+    devices = range(min(len(orders), 8) or 1)
+    begins, _ = timetable(orders[:8])
     slots = 1 + max(begins.values(), default=0)
     try:
-        judge_order(found, **SHOWN)
+        judge_order(orders, **SHOWN)
         busy = len(begins) / slots / len(devices)
         title = f'{slots} slots; {busy:.0%} of them are busy'
     except Wrong as error:
-        title = str(error).split('. ')[0].rstrip('.')
+        title = str(error).split('; ')[0].split(': ')[0]
     held = [[*_held(d, begins, slots)] for d in devices]
     told = [f'at most {max(held[d])}; K - d = {len(devices) - d}'
             for d in devices]

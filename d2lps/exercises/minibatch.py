@@ -2,85 +2,85 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
-from numbers import Real
-from reprlib import repr as short
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      scalar)
-from d2lps.exercises.images import (counted, devices, images_of,
-                                    judge_images, noted)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, number, returned, scalar,
+                                      unchanged)
+from d2lps.exercises.images import images_of, judge_images, noted
+from d2lps.explaining import Facts, brief
+from d2lps.units import several
 
 
-def _labels(num_images):
-    """Labels that tell which image is which, up to ten neighbours."""
-    return np.arange(num_images) * 7 % 10
+def _examples(num_images):
+    """Images, and labels that tell which is which, up to ten neighbours."""
+    numbers = np.arange(num_images)
+    return images_of(numbers), numbers * 7 % 10
 
 
-def run(answer: Answer, num_images: int, k: int, b: int,
-        lr: float = 0.1) -> Notes:
-    """Of each step what was trained, and with which learning rate."""
-    steps: list[tuple] = []
-
-    def train_batch(X_batch, y_batch, rate):
-        if len(X_batch) != len(y_batch):
-            raise Wrong(f'step {len(steps) + 1} has '
-                        f'{counted(len(X_batch), "image")} and '
-                        f'{counted(len(y_batch), "label")}.')
-        steps.append((noted(X_batch, y_batch), float(rate)))
-
-    X = images_of(np.arange(num_images, dtype='float32'))
-    y = _labels(num_images)
-    before = X.copy(), y.copy()
-    returned = scalar(answer(X, y, k, b, lr, train_batch))
-    return {'steps': steps,
-            'changed': not all(map(np.array_equal, (X, y), before)),
-            'returned': returned if isinstance(returned, Real) else
-            short(returned)}
+def _train_batch(steps, X_batch, y_batch, rate):
+    steps.append((noted(X_batch, y_batch), float(rate)))
 
 
-def judge_steps(notes: Notes, num_images: int, k: int, b: int,
-                **_: Any) -> None:
+def run_steps(answer: Answer, num_images: int, k: int, b: int) -> Notes:
+    """What was trained in each step, and how many steps were told."""
+    steps = list[tuple]()
+    X, y = _examples(num_images)
+    with unchanged(X=X, y=y):
+        told = returned(answer, X, y, k, b, 0.1, partial(_train_batch, steps))
+    number(told, 'the number of steps is right')
+    return {'steps': steps, 'told': scalar(told)}
+
+
+def judge_steps(notes: Notes, num_images: int, k: int, b: int) -> None:
     """Every image once, with its label, k * b in a step."""
-    batches = [(f'step {number}', batch) for number, (batch, _)
-               in enumerate(notes['steps'], 1)]
-    judge_images(batches, _labels(num_images), k * b, notes['changed'])
+    batches = [(f'step {number}', batch)
+               for number, (batch, _) in enumerate(notes['steps'], 1)]
+    judge_images(batches, _examples(num_images)[1], 'k * b', k * b)
     for where, (rows, *_) in batches:
         size = len(rows)
         if not rows:
-            raise Wrong(f'{where} has no images. There are {len(batches)} '
-                        f'steps for {counted(num_images, "image")}.')
+            raise Wrong(f'{where} has no images; {-(-num_images // (k * b))} '
+                        'steps are right.')
         if size > k * b or size < k * b and where != batches[-1][0]:
-            raise Wrong(f'{where} has {counted(size, "image")} for '
-                        f'{devices(k)}, {size / k:.3g} on each; {b} on each '
-                        f'are wanted, so {k * b} in the minibatch. Only the '
-                        'last step may be smaller.')
-    if notes['returned'] != len(batches):
-        raise Wrong(f'your function took {counted(len(batches), "step")} and '
-                    f'returned {notes["returned"]}; the number of steps is '
-                    'wanted.')
+            raise Differs(f'{where} has {several(size, "image")}; k * b = '
+                          f'{k * b} is right', size, k * b,
+                          values={'k': k, 'b': b})
+    if notes['told'] != len(batches):
+        raise Differs(f'you return {brief(notes["told"])}; {len(batches)} is '
+                      'right, the number of your steps', notes['told'],
+                      len(batches), values={'k': k, 'b': b})
 
 
-def judge_rate(notes: Notes, num_images: int, k: int, b: int,
-               lr: float) -> None:
+def run_rate(answer: Answer, num_images: int, k: int, b: int, lr: float
+             ) -> Notes:
+    """What was trained in each step, and with which learning rate."""
+    steps = list[tuple]()
+    answer(*_examples(num_images), k, b, lr, partial(_train_batch, steps))
+    return steps
+
+
+def judge_rate(steps: Notes, num_images: int, k: int, b: int, lr: float
+               ) -> None:
     """Each image counts lr / b, in the last step as well."""
-    steps = notes['steps']
-    trained = sum(len(rows) for (rows, *_), _ in steps)
-    if trained < num_images / 2:  # of a few that are left out, judge_steps
-        raise Wrong(f'images that were trained: {trained} of {num_images}.')
-    for number, ((rows, *_), rate) in enumerate(steps, 1):
-        # The first check tells of steps without images. A rate can be nan.
-        if rows and not abs(rate / len(rows) * b / lr - 1) <= 1e-6:
-            last = ' It is the last step, which is smaller.' * (
-                number == len(steps) and len(rows) < k * b)
-            raise Wrong(
-                f'step {number} has {counted(len(rows), "image")} and a '
-                f'learning rate of {rate:.6g}. train_batch divides the sum '
-                f'of the gradients by {len(rows)}, so each image counts '
-                f'{rate / len(rows):.6g}. With {counted(b, "image")} on one '
-                f'device it counted {lr} / {b} = {lr / b:.6g}.{last}')
+    sizes = [len(rows) for (rows, *_), _ in steps]
+    if sum(sizes) < num_images / 2:  # of a few, judge_steps tells
+        raise Differs(f'you train {sum(sizes)} of '
+                      f'{several(num_images, "image")}', None)
+    for step, (size, (_, rate)) in enumerate(zip(sizes, steps), 1):
+        if size and not abs(rate / size * b / lr - 1) <= 1e-6:  # it can be nan
+            known: Facts = {}
+            if all(one == lr for _, one in steps):
+                known = {('lr',): 'Your rate is `lr` in each step.'}
+            elif step == len(steps) and size < k * b:
+                known = {('last',): 'Only the last step, which is smaller, is '
+                                    'wrong.'}
+            raise Differs(
+                f'in step {step} each image counts {rate:.6g} / {size} = '
+                f'{rate / size:.6g}; lr / b = {lr / b:.6g} is right', rate,
+                lr * size / b, values={'k': k, 'b': b}, known=known)
 
 
 def picture(answer: Answer) -> Picture:
@@ -112,7 +112,7 @@ def picture(answer: Answer) -> Picture:
         mx.nd.waitall()
         speed.append(sum(seen) / (time.perf_counter() - start))
         accuracy.append(d2lps.evaluate_accuracy(test, copies, places))
-        names.append(f'{devices(k)}, {len(seen)} steps')
+        names.append(f'{several(k, "device")}, {len(seen)} steps')
     figure = new_figure(WIDE, 1.4)
     left, right = figure.subplots(1, 2, sharey=True)
     for ax, values, fmt, color, label in (
@@ -128,8 +128,11 @@ def picture(answer: Answer) -> Picture:
 
 CASES = [{'num_images': n, 'k': k, 'b': b}
          for n, k, b in ((24, 2, 4), (24, 1, 4), (50, 3, 4), (5, 2, 4))]
+CASE = 'N = {num_images}, k = {k}, b = {b}'
 CHECKS = {
-    'steps': Check(CASES, run, judge_steps,
-                   'every image is in one step, with b on each device.'),
-    'rate': Check([{**case, 'lr': 0.1} for case in CASES], run, judge_rate,
-                  'every image counts lr / b, as on one device.')}
+    'steps': Check(CASES, run_steps, judge_steps,
+                   'every image is in one step, with b on each device.',
+                   case=CASE),
+    'rate': Check([{**case, 'lr': 0.1} for case in CASES], run_rate,
+                  judge_rate, 'every image counts lr / b, as on one device.',
+                  case=CASE)}

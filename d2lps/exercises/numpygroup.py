@@ -31,10 +31,8 @@ class Worker(worker_threads.Worker):
         """
         array, n = self._flat('reduce_scatter', array), self.num_workers
         if array.size % n:
-            raise Wrong(
-                f'rank {self.rank} calls reduce_scatter with {array.size} '
-                f'numbers, which make no {n} equal parts. What fills up the '
-                'last part?')
+            raise Wrong(f'rank {self.rank} calls reduce_scatter with '
+                        f'{array.size} numbers; a multiple of {n} is right.')
         self.note('reduce_scatter', array.size)
         total = sum(self._gather('reduce_scatter', array))
         return np.split(total, n)[self.rank].copy()
@@ -49,11 +47,11 @@ class Worker(worker_threads.Worker):
         """A copy of a one-dimensional array of floats; else raise `Wrong`."""
         if not isinstance(array, np.ndarray):
             raise Wrong(f'rank {self.rank} calls {kind} with a '
-                        f'{type(array).__name__}. A NumPy array is wanted.')
+                        f'{type(array).__name__}; a NumPy array is right.')
         if array.ndim != 1 or array.dtype.kind != 'f':
             raise Wrong(f'rank {self.rank} calls {kind} with an array of '
-                        f'shape {array.shape} and of {array.dtype}. One '
-                        'dimension and floating-point numbers are wanted.')
+                        f'shape {array.shape} and of {array.dtype}; a flat '
+                        'array of floating-point numbers is right.')
         return array.copy()
 
 

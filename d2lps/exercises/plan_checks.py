@@ -1,5 +1,4 @@
 """Students' plans as plain notes, and checks that say what is wrong."""
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
@@ -7,44 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d2lps.checks import shown
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
-from d2lps.exercises.checking import (CASES, Answer, Notes, Picture, Wrong,
-                                      call_twice, forbidding, functions_of,
-                                      student_line)
+from d2lps.exercises.checking import (Answer, Differs, Notes, Picture, Wrong,
+                                      functions_of, returned, without)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 
 if TYPE_CHECKING:
     from d2lps.pictures.drawing import Row
 
-MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
-# While a teacher grades: by function and arguments, its first plan.
-_FIRST: dict[tuple, Notes] = {}
+MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 1000, 1000, 20_000
 
 
 def run(answer: Answer, n: int, *arguments: Any,
         may_use: Collection[Callable] = ()) -> Notes:
     """Notes of the plan for n devices that answer(*arguments) returns.
 
-    may_use: functions of `strategies` that the answer may call.
+    may_use: functions of `strategies` that the answer may name.
     """
-    forbidden = [one for one in functions_of(strategies)
-                 if one not in may_use]
-    with forbidding(*forbidden):
-        try:
-            notes = call_twice(answer, lambda plan: notes_of(plan, n),
-                               *arguments)
-        except ValueError as error:
-            # The class Schedule says what is wrong with a message.
-            if str(error).startswith('in round '):
-                raise Wrong(f'{error}{student_line(error)}') from None
-            raise
-    # A function can find out which part asks: no part may get another plan.
-    if os.environ.get(CASES) and _FIRST.setdefault(
-            (id(answer), *arguments), notes) != notes:
-        raise Wrong('in an earlier check your function returned another plan '
-                    'for the same arguments.')
-    return notes
+    without(answer, *(one for one in functions_of(strategies)
+                      if one not in may_use))
+    try:
+        return notes_of(returned(answer, *arguments), n)
+    except ValueError as error:
+        # The class Schedule says what is wrong with a message.
+        if 'round' in str(error):
+            raise Wrong(f'{error}.') from None
+        raise
 
 
 def notes_of(plan: Any, n: int) -> Notes:
@@ -54,19 +42,19 @@ def notes_of(plan: Any, n: int) -> Notes:
     """
     is_schedule = isinstance(plan, Schedule)
     if not is_schedule:
-        if type(plan) in (list, tuple) and any(
-                isinstance(one, (Schedule, int)) for one in plan):
-            raise Wrong(f'your function returned a {type(plan).__name__} of '
-                        f'{len(plan)}; return only the Schedule.')
+        parts = [*plan] if isinstance(plan, (list, tuple)) else [plan]
+        if any(isinstance(one, (Schedule, int)) for one in parts):
+            raise Wrong(f'you return {len(parts)} results; a Schedule alone '
+                        'is right.', anywhere=True)
         if not isinstance(plan, (list, tuple)):
-            raise Wrong(f'your function returned {shown(plan)}; it must '
-                        'return a Schedule.')
-        plan = Schedule(list(plan), n)
+            raise Wrong(f'you return {brief(plan)}; a Schedule is right.',
+                        anywhere=True)
+        plan = Schedule(parts, n)
     if plan.num_devices != n:
-        raise Wrong(f'your plan is for {plan.num_devices} devices, {n} were '
-                    'asked for.')
+        raise Wrong(f'your plan is for {plan.num_devices} devices; {n} is '
+                    'right.')
     if len(plan.nodes) > n:
-        raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}; only the '
+        raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}. Only the '
                     'devices can take part.')
     return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
             'weights': plan.weights.tolist(), 'is_schedule': is_schedule}
@@ -83,8 +71,8 @@ def plan_of(notes: Notes, n: int) -> Schedule:
             ('chunks', len(weights), MOST_CHUNKS),
             ('messages', sum(map(len, rounds)), MOST_SENDS)):
         if count > most:
-            raise Wrong(f'your plan has {count:,} {what}, far too many to '
-                        f'judge. At most {most:,} are allowed.')
+            raise Wrong(f'your plan has {count:,} {what}; at most {most:,} '
+                        'are judged.')
     return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
                     n, weights=weights, name='your plan')
 
@@ -105,8 +93,8 @@ def judge_form(notes: Notes, n: int, devices: str = 'n') -> Schedule:
     for number, sends in enumerate(plan.rounds, 1):
         _judge_replaced(number, sends)
     if not notes['is_schedule']:
-        raise Wrong('your function returned a list of rounds. Return a '
-                    f'Schedule of it, and of {devices}.')
+        raise Wrong('you return a list of rounds; Schedule(rounds, '
+                    f'{devices}) is right.', anywhere=True)
     _judge_left_out(plan)
     chunks = {*range(len(plan.weights))}
     unsent = chunks.difference(*(r.chunk.tolist() for r in plan.rounds))
@@ -122,22 +110,16 @@ def _judge_replaced(number, sends):
     count = Counter(zip(sends.dst.tolist(), sends.chunk.tolist()))
     for src, dst, chunk, reduce in sends:
         if not reduce and count[dst, chunk] > 1:
+            here = (sends.dst == dst) & (sends.chunk == chunk)
             raise Wrong(
-                f'in round {number}, {count[dst, chunk]} messages bring chunk '
-                f'{chunk} to device {dst}: from '
-                f'{_sources(sends, dst, chunk)}. Device {src} replaces the '
-                'chunk there, so its message must be the only one.')
-
-
-def _sources(sends, dst, chunk):
-    """Words about who brings a chunk to a device in a round."""
-    here = (sends.dst == dst) & (sends.chunk == chunk)
-    return _devices(np.unique(sends.src[here]))
+                f'in round {number} device {dst} receives chunk {chunk} from '
+                f'{_devices(np.unique(sends.src[here]))}. Device {src} '
+                'replaces it there, so its message must be the only one.')
 
 
 def _devices(numbers):
-    return (f'device{"s" * (len(numbers) != 1)} '
-            f'{" and ".join(map(str, numbers))}')
+    *some, last = map(str, numbers)
+    return f'device{"s " + ", ".join(some) + " and" if some else ""} {last}'
 
 
 def _judge_left_out(plan):
@@ -154,9 +136,43 @@ def judge_total(plan: Schedule) -> None:
     """Raise `Wrong` unless every device ends with every part, once."""
     wrong = final_state(plan) != 1
     if wrong.any():
-        raise Wrong(f'in the end {wrong.any(axis=(1, 2)).sum()} of '
-                    f'{plan.num_devices} devices do not have the sum. '
-                    f'{_first_mistake(plan, wrong.any(axis=(0, 2)))}')
+        raise Differs(
+            f'{wrong.any(axis=(1, 2)).sum()} of {plan.num_devices} devices '
+            'end without the sum', None, known={
+                (words,): f'Your plan is right {words}.'
+                for words, changed in _changed(plan)
+                if (final_state(changed) == 1).all()},
+            place=_first_mistake(plan, wrong.any(axis=(0, 2))))
+
+
+def _changed(plan):
+    """(words, another plan): what is tried with a wrong plan."""
+    rounds = [Send(*map(np.array, sends.columns())) for sends in plan.rounds]
+    half = len(rounds) // 2
+    first, second = rounds[:half], rounds[half:]
+    turned = [send._replace(src=send.dst, dst=send.src) for send in rounds]
+    for words, changed in {
+            'with src and dst interchanged': turned,
+            'with src and dst interchanged in its first half':
+                turned[:half] + second,
+            'with src and dst interchanged in its second half':
+                first + turned[half:],
+            'with True and False interchanged': [
+                send._replace(reduce=~send.reduce) for send in rounds],
+            'with True in its first half': [
+                send._replace(reduce=True) for send in first] + second,
+            'with False in its second half': first + [
+                send._replace(reduce=False) for send in second],
+            'with its rounds in the opposite order': rounds[::-1],
+            'with the rounds of its first half in the opposite order':
+                first[::-1] + second,
+            'with the rounds of its second half in the opposite order':
+                first + second[::-1]}.items():
+        try:
+            yield words, Schedule([[send] for send in changed],
+                                  plan.num_devices, weights=plan.weights)
+        except ValueError:  # it is no plan
+            continue
 
 
 def final_state(plan: Schedule) -> np.ndarray:
@@ -167,33 +183,29 @@ def final_state(plan: Schedule) -> np.ndarray:
 
 
 def _first_mistake(plan, wrong):
-    """Words about the first round that spoils a chunk.
+    """Words about the first message that spoils a chunk.
 
     wrong: for each chunk, whether a device does not end with its sum.
     """
+    for what, word in ('dst', 'is sent'), ('src', 'sends'):
+        there = {*np.concatenate([getattr(r, what) for r in plan.rounds])}
+        for device in sorted({*range(plan.num_devices)} - there):
+            return (f'Device {device} {word} nothing.')
     for number, (sends, (before, after)) in enumerate(
             zip(plan.rounds, pairwise(plan.states())), 1):
-        where = f'It goes wrong first in round {number}: device'
         for device, chunk, who in np.argwhere((after > 1) & wrong[:, None]):
-            return (f'{where} {device} adds chunk {chunk} from '
-                    f'{_sources(sends, device, chunk)}, and then has the '
-                    f'gradient of device {who} counted '
-                    f'{after[device, chunk, who]} times.')
+            here = sends.src[(sends.dst == device) & (sends.chunk == chunk)]
+            return (f'In round {number} device {device} adds chunk {chunk} '
+                    f'of {_devices(np.unique(here))}, and then has the '
+                    f'gradient of device {who} more than once.')
         for src, device, chunk, reduce in sends:
-            if reduce or not wrong[chunk]:
-                continue
-            for lacks in np.flatnonzero(before[src, chunk] == 0):
-                have = np.flatnonzero(before[:, chunk, lacks])
-                text = (f'{where} {device} replaces its chunk {chunk} by that '
-                        f'of device {src}, in which the gradient of device '
-                        f'{lacks} is still missing. Before this round, only '
-                        f'{_devices(have)} ha{"s" if len(have) == 1 else "ve"}'
-                        ' it there.')
-                if any({*r.src[r.chunk == chunk]} & {*r.dst[r.chunk == chunk]}
-                       for r in plan.rounds[:number]):
-                    text += (' A message carries the chunk as it was when its '
-                             'round began.')
-                return text
+            lacks = before[src, chunk] == 0
+            if not reduce and wrong[chunk] and lacks.any():
+                return (f'In round {number} device {device} replaces chunk '
+                        f'{chunk} by that of device {src}, which lacks the '
+                        f'gradient of device {lacks.argmax()}.' + (
+                            f' Device {src} gets it only in this round.'
+                            if after[src, chunk, lacks.argmax()] else ''))
     return _way_of(plan, final_state(plan), wrong.argmax())
 
 
@@ -202,19 +214,15 @@ def _way_of(plan, end, chunk):
     have = end[:, chunk] == 1
     best = have.sum(axis=1).argmax()
     if have[best].all():
-        since = next(number for number, held in enumerate(plan.states())
-                     if (held[best, chunk] == 1).all())
-        return (f'Device {best} has the total of chunk {chunk} after round '
-                f'{since}, but no later message brings it to device '
-                f'{have.all(axis=1).argmin()}.')
+        return (f'Device {best} has the total of chunk {chunk}, but no later '
+                f'message brings it to device {have.all(axis=1).argmin()}.')
     who = have[best].argmin()
     far = [f'goes no further than to device {send.dst}, in round {number}'
            for number, (sends, held) in enumerate(
                zip(plan.rounds, plan.states()), 1) for send in sends
            if send.chunk == chunk and held[send.src, chunk, who]]
-    return (f'No device has the total of chunk {chunk}. Device {best} has '
-            f'the most of it, without the gradient of device {who}, which '
-            f'{far[-1] if far else "is in no message"}.')
+    return (f'No device has all of chunk {chunk}: the gradient of device '
+            f'{who} {far[-1] if far else "is in no message"}.')
 
 
 def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
@@ -227,9 +235,9 @@ def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
     size = plan.chunk_bytes(1)
     sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
     if whole and sent < 2 * (n - 1) * (1 - 1e-9):
-        raise Wrong(f'all messages together carry {sent:.3g} times the size '
-                    f'of the gradient. At least {2 * (n - 1)} times are '
-                    f'needed to give the sum to {n} devices.')
+        raise Wrong(f'all messages together carry {sent:.3g} gradients; at '
+                    f'least {2 * (n - 1)} are needed for a sum on {n} '
+                    'devices.')
     return plan
 
 
@@ -237,10 +245,9 @@ def judge_rounds(plan: Schedule, most: int) -> None:
     """Raise `Wrong` if the plan has more than `most` rounds."""
     if len(plan.rounds) > most:
         alone = sum(len(r) == 1 for r in plan.rounds)
-        text = (f' In {alone} of them there is only one message, and all '
-                'other devices wait.') * (alone > 0)
         raise Wrong(f'it takes {len(plan.rounds)} rounds; the target is '
-                    f'{most}.{text}')
+                    f'{most}.' + f' In {alone} of them one device sends, and '
+                    'all others wait.' * (alone > 0))
 
 
 def judge_time(plan: Schedule, links: topology.Topology, nbytes: float,

@@ -4,9 +4,7 @@ To chapter 21, notebooks/21-your-own-server.ipynb. The student's functions do
 the arithmetic, and judge. Wirings are those of known machines; what was
 measured is made up, near what such machines showed.
 """
-from collections.abc import Callable, Sequence
-from math import isclose
-from reprlib import repr as short
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +14,9 @@ from d2lps.collectives.machines.expectation import Expectation
 from d2lps.collectives.machines.gpu_machine import GpuMachine
 from d2lps.collectives.machines.rates import GBIT
 from d2lps.collectives.topology import from_nvidia_smi
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, functions_of)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, returned, without)
+from d2lps.explaining import brief, nothing_returned, returns, same
 from d2lps.figures import describe
 
 NEAR = 0.03  # how far a bound may be away
@@ -107,30 +106,17 @@ def _verdict(post: Post) -> tuple[str, str]:
     return word, 'one slot' if found.slots_limit else 'links'
 
 
-_OURS: list[Callable[..., Any]] = [
-    *functions_of(expectation), _expected, _bounds, _verdict]
+def _judge_source(answer):
+    without(answer, expectation.expected, _expected, _bounds, _verdict)
 
 
 def run_bounds(answer: Answer, **case: Any) -> Notes:
-    """What the student expects of a post, and of one machine of several."""
-    post = post_of(**case)
-    with forbidding(*_OURS):
-        notes = {'found': _range(answer(post))}
-        if post.machines > 1 and len(post.use) > 1:
-            try:
-                notes['alone'] = _range(answer(_alone(post)))
-            except Exception:
-                pass  # other cases are about one machine
-    return notes
-
-
-def _alone(post):
-    return post._replace(machines=1, cards=0, gbit=0.0)
-
-
-def _range(found: Any) -> list[float] | None:
-    """The two numbers that a student returned."""
+    """The two numbers, in GB/s, that the student expects of a post."""
+    _judge_source(answer)
+    found = answer(post_of(**case))
     if found is None:
+        if not returns(answer):
+            raise Wrong(nothing_returned(answer), anywhere=True)
         return None
     try:
         ends = np.array(found, float)
@@ -138,111 +124,124 @@ def _range(found: Any) -> list[float] | None:
             return ends.tolist()
     except (TypeError, ValueError, OverflowError):
         pass
-    raise Wrong(f'your function returned {short(found)}. Two numbers are '
-                'wanted, in GB/s, or None.')
+    raise Wrong(f'you return {brief(found)}; two numbers, low and high, are '
+                'right, or None', anywhere=True)
 
 
 def judge_bounds(notes: Notes, **case: Any) -> None:
-    post, found = post_of(**case), notes['found']
-    right = _bounds(post)
-    if not _same(found, right):
-        ratios = {f'{mine / true:.3g}' for mine, true in zip(
-            found or [], right or [])}
-        text = (f'Yours is {ratios.pop()} times as much. '
-                if len(ratios) == 1 else '')
-        raise Wrong(f'you return {_in_words(found)}, and {_in_words(right)} '
-                    f'is right. {text}{_parts(found, right, post, notes)}')
-
-
-def _same(found, right):
-    """Is each of the two numbers near enough, or are both None?"""
-    if found is None or right is None:
-        return found == right
-    return all(isclose(mine, true, rel_tol=NEAR)
-               for mine, true in zip(found, right, strict=True))
+    post = post_of(**case)
+    right, decides = _bounds(post), _decides(post)
+    if same(notes, right, NEAR):
+        return
+    words = f'you return {_in_words(notes)}; {_in_words(right)} is right'
+    if notes is None or right is None:
+        raise Wrong(f'{words}. {decides}')
+    raise Differs(words, notes, right, NEAR, {
+        'post.machines': post.machines, 'post.cards': post.cards},
+        place=decides, unit='gigabytes per second')
 
 
 def _in_words(bounds):
     if bounds is None:
         return 'None'
     low, high = map('{:.4g}'.format, bounds)
-    return f'{low} GB/s' if low == high else f'from {low} to {high} GB/s'
+    return f'{low} GB/s' if low == high else f'{low} to {high} GB/s'
 
 
-def _parts(found, right, post, notes):
-    """Which part of the machines is wrong, and its numbers."""
-    k, m, why = len(post.use), post.machines, _why(post)
-    if m == 1:
-        return f'Only {k} GPUs take part. ' * (
-            k < post.table.count('\nGPU')) + why
-    if 'alone' not in notes:
-        return why
-    alone, text = _alone(post), 'For one of these machines alone, '
-    if not _same(notes['alone'], _bounds(alone)):
-        return (f'{text}you return {_in_words(notes["alone"])}, and '
-                f'{_in_words(_bounds(alone))} is right. {_why(alone)}')
-    inside, wire = _expected(alone), (_expected(post).wire or 0) / 1e9
-    text += f'your result is right. {why} '
-    if found and right and isclose(found[0], right[0], rel_tol=NEAR):
-        return (f'{text}For 1 GB, the best plan sends {2 * (k - 1) / k:.4g} '
-                f'GB inside at {inside.best / 1e9:.4g} GB/s, and '
-                f'{2 * (m - 1) / m:.4g} GB over the cards at {wire:.4g} GB/s. '
-                'Which of the two takes longer?')
-    return (f'{text}A ring inside shows {inside.ring / 1e9:.4g} GB/s. Which '
-            'of the two is slower?')
+def _decides(post):
+    """The rates from which the lesson computes."""
+    found, server, k = _expected(post), post.server(), len(post.use)
+    if not found.predictable:
+        return 'No ring of NVLinks joins these GPUs.'
+    if post.machines == 1:
+        cables = sum(count for _, count in found.rings)
+        return (f'Each GPU has {cables} NVLinks to switches'
+                if server.switched else
+                f'Rings with {cables} cables join the {k} GPUs'
+                ) + f', at {server.nvlink / 1e9:g} GB/s.'
+    ring, best = _inside(post)
+    return f'The cards carry {found.wire / 1e9:.4g} GB/s; ' + (
+        'nothing goes inside.' if k == 1 else
+        f'inside, a ring has {ring:.4g} and the best plan {best:.4g}.')
 
 
-def _why(post):
-    """What the lesson says of the links, or of the cards of more machines."""
-    why = _expected(post).why
-    for rest in ' Inside: ', ' One ring through', ' The range is from':
-        why = why.split(rest)[0]
-    return why
+def _inside(post):
+    """What a ring and the best plan reach in one machine, in GB/s."""
+    if len(post.use) == 1:
+        return np.inf, np.inf
+    found = _expected(post._replace(machines=1, cards=0, gbit=0.0))
+    return found.ring / 1e9, found.best / 1e9
+
+
+def _sent(n):
+    """Arrays that each of n GPUs sends in a ring."""
+    return 2 * (n - 1) / n
 
 
 def run_verdict(answer: Answer, **case: Any) -> Notes:
     post = post_of(**case)
     bounds = _bounds(post)
-    with forbidding(*_OURS):
-        found = answer(post, bounds and tuple(bounds))
+    _judge_source(answer)
+    found = returned(answer, post, bounds and tuple(bounds))
     try:
         word, reason = map(str, found)
         if word in WORDS and reason in REASONS:
             return [word, reason]
     except (TypeError, ValueError):
         pass
-    raise Wrong(f'your function returned {short(found)}. A word and a reason '
-                f'are wanted: one of {", ".join(WORDS)}, and one of '
-                f'{", ".join(REASONS)}.')
+    raise Wrong(f'you return {brief(found)}; a word ({", ".join(WORDS)}) and '
+                'a key of REASONS are right.', anywhere=True)
 
 
 def judge_verdict(notes: Notes, **case: Any) -> None:
-    (word, reason), post = notes, post_of(**case)
-    (right, why), bounds = _verdict(post), _bounds(post)
-    found, rate = _expected(post), post.measured
+    (word, reason), (right, why) = notes, _verdict(post_of(**case))
     if word != right:
-        text = 'Expected is None. ' if bounds is None else (
-            f'{rate:g} GB/s were measured; 0.85 times low is '
-            f'{0.85 * bounds[0]:.4g}, and 1.15 times high is '
-            f'{1.15 * bounds[1]:.4g}. ')
-        raise Wrong(f'you say {word}, and {right} is right. {text}'
-                    f'{found.verdict(rate * 1e9).why}')
+        raise Wrong(f'you return {word!r}; {right!r} is right. '
+                    f'{_range(post_of(**case), right)}')
     if reason != why:
-        text, rated = '', (found.wire or found.ring) / 1e9
-        if (right == 'below') == (found.wire is None):
-            times = 0.85 if right == 'below' else 1.15
-            text = (f' {rate:g} GB/s were measured, and {times} times '
-                    f'{rated:.4g} is {times * rated:.4g}.')
-        raise Wrong(f'{word} is right, but your reason is {reason!r}: '
-                    f'{REASONS[reason]}. Right is {why!r}: {REASONS[why]}. '
-                    f'{_why(post)}{text}')
+        raise Wrong(f'you return {word!r} for {reason!r}; {why!r} is right. '
+                    f'{_reason(post_of(**case), why)}')
+
+
+def _range(post, word):
+    """How the measured number lies to the range of a verdict."""
+    if (bounds := _bounds(post)) is None:
+        return '`expected` is None.'
+    than = [_than(post.measured, *pair)
+            for pair in zip((0.85, SCATTER), bounds)]
+    return f'{post.measured:g} is ' + {
+        'below': than[0], 'above': than[1], 'healthy': ' and '.join(than)
+        }[word] + '.'
+
+
+def _than(rate, times, limit):
+    return (f'{"more" if rate > times * limit else "less"} than {times} · '
+            f'{limit:.4g} = {times * limit:.4g}')
+
+
+def _reason(post, why):
+    """What decides on a reason."""
+    found, k, one = _expected(post), len(post.use), post.machines == 1
+    adds = one and found.best > found.ring
+    if why in ('CPU', 'Gbit/s'):
+        return _range(post, 'above')
+    if one and (why == 'NVLS' or not adds):
+        return f'{"S" if adds else "No s"}witches add for {k} {post.gpu}.'
+    if why == 'no direct way':
+        return f'There are {post.machines} machines.'
+    if why == 'one slot':
+        return (f'The cards could carry {post.cards * post.gbit * 0.12:.4g}, '
+                f'the slots {found.wire / 1e9:.4g}.')
+    return f'{post.measured:g} is {{}}.'.format(
+        _than(post.measured, 0.85, found.ring / 1e9) if one else
+        _than(post.measured, SCATTER, found.wire / 1e9))
 
 
 def picture(bounds: Answer, verdict: Answer) -> Picture:
     """The student's ranges and words beside what was measured."""
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
-    ranges = [run_bounds(bounds, **case)['found'] for case in POSTS]
+    ranges = [run_bounds(bounds, **case) for case in POSTS]
     most = max([case['measured'] for case in POSTS] +
                [max(found) for found in ranges if found])
     ax = row_axes([case['post'] for case in POSTS], 1.45 * most,
@@ -294,18 +293,20 @@ _MORE = [
           machines=2, cards=4, gbit=100),
     _case('2 x 2 H100', 'NVSwitch', 'H100', 131.0, nvlinks=18, use=[0, 1],
           machines=2, cards=4, gbit=400)]
+POST = '{post}'  # the case in a message
 CHECKS = {
     'cables': Check(
         [POSTS[0], _MORE[3], _MORE[0], POSTS[1]], run_bounds, judge_bounds,
-        'rings over cables, both ways; and None where there is no ring.'),
+        'rings over cables, both ways; and None where there is no ring.',
+        case=POST),
     'switches': Check(
         [_MORE[1], POSTS[2],
          _case('3 of 8 H100', 'NVSwitch', 'H100', 358.0, nvlinks=18,
                use=[0, 1, 2]),
          _case('8 B200', 'NVSwitch', 'B200', 839.0, nvlinks=18)],
         run_bounds, judge_bounds,
-        'all links of a GPU lead to switches, and new ones add.'),
+        'all links of a GPU lead to switches, and new ones add.', case=POST),
     'network': Check([*POSTS[3:], _MORE[4]], run_bounds, judge_bounds,
-                     'from one ring to the best plan.'),
+                     'from one ring to the best plan.', case=POST),
     'verdict': Check([*POSTS, *_MORE], run_verdict, judge_verdict,
-                     'whether a machine is healthy, and why.')}
+                     'whether a machine is healthy, and why.', case=POST)}

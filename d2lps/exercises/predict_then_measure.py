@@ -3,22 +3,21 @@
 To chapter 1, notebooks/01-data-parallelism.ipynb, and chapter 4. What is
 checked are predictions for machines in a table; a time is never judged.
 """
-import copy
 import math
 import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from statistics import median
 from typing import Any
 
-from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, number)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, number, returned, unchanged,
+                                      without)
+from d2lps.explaining import brief, same
 from d2lps.units import several
 
 PARTS = 'compute', 'allreduce', 'python', 'work', 'step'
-NEAR = 1e-3  # the largest relative error of a part
-PRICES = 'ms', 'python_ms', 'call_ms', 'copy_ms', 'add_ms'
 
 
 def shards_of(k: int, b: int) -> list[int]:
@@ -58,100 +57,97 @@ def _time(own, right):
     return own if own is not None and 0 <= own < math.inf else right
 
 
-def _dearer(m, price):
-    """The measurements, with one price 1 ms higher."""
-    return {**m, price: [ms + 1 for ms in m['ms']] if price == 'ms' else
-            m[price] + 1}
-
-
 def run(part: str, predict: Answer, machine: str, k: int, b: int,
-        **m: Any) -> dict[str, dict[str, float]]:
-    """The student's parts, also if one of `PRICES` is higher, by its name."""
-    return {price: _parts(part, predict, k, b,
-                          _dearer(m, price) if price else m)
-            for price in ('', *PRICES)}
-
-
-def _parts(part, predict, k, b, m):
-    mine = copy.deepcopy(m)
-    with forbidding(model, line, shards_of):
-        found = predict(k, b, mine)
-    if mine != m:
-        raise Wrong('your function has changed `m`. The caller still needs '
-                    'the old one. Make a copy, and change the copy.')
+        **m: Any) -> dict[str, float]:
+    """This part, and the student's others that are numbers."""
+    without(predict, model, line, shards_of)
+    mine = deepcopy(m)
+    with unchanged(m=mine):
+        found = returned(predict, k, b, mine)
     if not hasattr(found, 'keys') or part not in found.keys():
-        raise Wrong(f'predict returned {shown(found)}. A dictionary is '
-                    f'wanted, with {", ".join(map(repr, PARTS))}.')
-    wanted = 'One number is wanted, in ms.'
-    parts = {part: number(found[part], wanted, f'{part} is')}
+        raise Wrong(f'you return {brief(found)}; a dictionary with {part!r} '
+                    'is right.', anywhere=True)
+    parts = {part: number(found[part], f'a number is right for {part!r}')}
     for name in PARTS:
         try:
-            parts[name] = number(found[name], wanted)
+            parts[name] = number(found[name])
         except (KeyError, Wrong):  # it has a check of its own
             continue
     return parts
 
 
-def judge(part: str, found: Notes, machine: str, k: int, b: int,
+def judge(part: str, parts: Notes, machine: str, k: int, b: int,
           **m: Any) -> None:
     """One part, of which the others may be wrong."""
-    mine, right = found[''][part], model(k, b, m, found[''])[part]
-    if _near(mine, right):
-        return
-    text = f'{part!r} is {mine:.5g} ms, and {right:.5g} is right.'
-    if part in ('compute', 'work'):
-        text += f' (images = {m["images"]}, ms = {m["ms"]})'
-    if _near(mine * 1e3, right):
-        raise Wrong(f'{text} All times here are in ms.')
-    if math.isfinite(mine):
-        text += f' {_hint(part, found, k, b, m)}'
-    raise Wrong(text)
+    times = model(k, b, m, parts)
+    mine, right = parts[part], float(times[part])
+    if not same(mine, right):
+        others = {name: _time(parts.get(name), ms)
+                  for name, ms in times.items()}
+        known, place = _about(part, mine, others, k, b, m)
+        raise Differs(f'{part!r} is {mine:.5g} ms; {right:.5g} ms is right',
+                      mine, right, values={"m['cores']": m['cores']},
+                      known=known, place=place, unit='milliseconds')
 
 
-def _near(mine, right):
-    return abs(mine - right) <= NEAR * abs(right) + 1e-9
-
-
-def _hint(part, found, k, b, m):
-    """Which price counts too often or not at all, and what is in the part."""
-    made_of = _made_of(part, found[''], k, b, m)
-    for price in PRICES if part != 'step' else ():
-        mine = found[price][part] - found[''][part]
-        right = (model(k, b, _dearer(m, price), found[price])[part]
-                 - model(k, b, m, found[''])[part])
-        if not _near(mine, right):
-            what = 'both times of `ms` are' if price == 'ms' else (
-                f'`{price}` is')
-            return (f'If {what} 1 ms longer, your {part!r} grows by '
-                    f'{mine:.4g} ms, and {right:.4g} ms is right. {made_of}')
-    return made_of
-
-
-def _made_of(part, own, k, b, m):
-    """Words about what is in a part."""
-    parts = {name: _time(own.get(name), right)
-             for name, right in model(k, b, m, own).items()}
-    sizes, n, ms = shards_of(k, b), m['images'], m['ms']
-    images = f'{b} images on {k} devices are {", ".join(map(str, sizes))}.'
+def _about(part, mine, others, k, b, m):
+    """Facts about a wrong time, and words for an answer that none fits."""
+    images, ms, cores = m['images'], m['ms'], m['cores']
+    n, arrays, sizes = k - 1, m['arrays'], shards_of(k, b)
+    shards = sum(line(images, ms, size) for size in sizes)
+    python, compute, allreduce, work = (
+        others[name] for name in ('python', 'compute', 'allreduce', 'work'))
+    if part == 'allreduce':
+        devices = n, k, 1
+        return _counts(
+            mine, (('copy', 'copies'), m['copy_ms'], 2 * n, (2, 1, 3, 0),
+                   devices),
+            (('addition',), m['add_ms'], n, (1, 2, 0), devices)), ''
+    if part == 'python':
+        return _counts(
+            mine, (('step',), m['python_ms'], k, (1,), (k, 1, n, 0)),
+            (('call',), m['call_ms'], 3 * n * arrays, (3, 1, 2, 0),
+             [devices * each for each in (arrays, 1)
+              for devices in (n, k, 1)])), ''
     if part == 'compute':
-        mine = n[0] + (own[part] - ms[0]) / (ms[1] - ms[0]) * (n[1] - n[0])
-        return (f'{images} On the straight line, {own[part]:.5g} ms are the '
-                f'time of {mine:.4g} images.')
-    shards = sum(line(n, ms, size) for size in sizes)
-    return {
-        'allreduce': f'Other devices: {k - 1}. For each of them there are a '
-        'copy to device 0, an addition, and a copy back.',
-        'python': f'One program calls {k} steps, and for each of {k - 1} '
-        f'other devices and {m["arrays"]} arrays a copy, an addition, and a '
-        'copy back.',
-        'work': f'{images} These shards take {shards:.5g} ms together, '
-        f'Python {parts["python"]:.5g} and the all-reduce '
-        f'{parts["allreduce"]:.5g}. The work is shared by {m["cores"]} cores.',
-        'step': f'By your other parts, Python needs {parts["python"]:.5g} ms, '
-        'the largest shard and then the all-reduce '
-        f'{parts["compute"] + parts["allreduce"]:.5g}, and all work on the '
-        f'cores {parts["work"]:.5g}. They go on at the same time, and the '
-        'last of them ends the step.'}[part]
+        place = ('On the line, yours is the time of '
+                 f'{line(ms, images, mine):.4g} images; the largest shard has '
+                 f'{max(sizes)}.')
+        wrong = {f'Your line goes through 0 and the {word} measurement alone.':
+                 max(sizes) * one / count for word, count, one in zip(
+                     ('first', 'second'), images, ms)}
+        wrong |= {'Yours is the sum of all shards, not the largest.': shards,
+                  'Yours is the mean of the shards, not the largest.':
+                  shards / k}
+    elif part == 'work':
+        place = (f'Python ({python:.5g} ms), all shards ({shards:.5g} ms) and '
+                 f'the all-reduce ({allreduce:.5g} ms) share {cores} cores.')
+        wrong = {'It has the largest shard alone, not all shards.':
+                 (python + compute + allreduce) / cores}
+    else:
+        place = (f"'python' is {python:.5g} ms, 'compute' + 'allreduce' "
+                 f"{compute + allreduce:.5g} ms, and 'work' {work:.5g} ms.")
+        wrong = {'Yours is the sum of all four.':
+                 python + compute + allreduce + work}
+    return {(words,): words for words, time in wrong.items()
+            if same(mine, float(time))}, place
+
+
+def _counts(mine, *kinds):
+    """Facts: how often the student counts each of two things.
+
+    kinds: of each, its names, ms of one, how many are right, and two lists
+    of numbers whose products are tried.
+    """
+    tried = [[often * many for often in some for many in others]
+             for *_, some, others in kinds]
+    (one, price, right, *_), (two, price_2, right_2, *_) = kinds
+    return {(i, j): f'You count {several(count, *one)} and '
+                    f'{several(count_2, *two)}; {right} and {right_2} are '
+                    'right.'
+            for i, count in enumerate(tried[0])
+            for j, count_2 in enumerate(tried[1])
+            if same(mine, float(count * price + count_2 * price_2))}
 
 
 def measured_parts(seconds: float = 3) -> dict[str, Any]:
@@ -233,7 +229,7 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
     print('Measured here:', ', '.join(f'{name} = {_short(value)}'
                                       for name, value in m.items()))
     cases = [(k, b) for b in sizes for k in counts]
-    predicted = {(k, b): {part: _parts(part, predict, k, b, m)[part]
+    predicted = {(k, b): {part: run(part, predict, 'this', k, b, **m)[part]
                           for part in PARTS} for k, b in cases}
     names = [several(k, 'device') for k in counts]
     for b in sizes:
@@ -298,5 +294,13 @@ RIGHT = {
     'python': 'every call is counted, and one program makes all calls.',
     'work': 'all work is divided among the cores.',
     'step': 'the step takes as long as the longest of the three.'}
-CHECKS = {part: Check(CASES, partial(run, part), partial(judge, part), right)
+NUMBERS = {  # of a machine, that a part is made of
+    'compute': 'b = {b}, images = {images}, ms = {ms}',
+    'allreduce': 'copy_ms = {copy_ms}, add_ms = {add_ms}',
+    'python': 'python_ms = {python_ms}, call_ms = {call_ms}, '
+              'arrays = {arrays}',
+    'work': 'b = {b}, {machine}',
+    'step': 'b = {b}, {machine}'}
+CHECKS = {part: Check(CASES, partial(run, part), partial(judge, part), right,
+                      case=f'k = {{k}}, {NUMBERS[part]}')
           for part, right in RIGHT.items()}

@@ -7,7 +7,8 @@ import numpy as np
 
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong)
 from d2lps.figures import describe
 
 LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
@@ -22,8 +23,9 @@ def judge_sum(notes: Notes, machines: int, gpus: int) -> None:
     plan = plan_checks.judge_form(notes, machines * gpus, 'machines * gpus')
     try:
         plan_checks.judge_total(plan)
-    except Wrong as error:
-        raise Wrong(_too_early(plan, gpus) or error) from None
+    except Differs as error:
+        error.place = _too_early(plan, gpus) or error.place
+        raise
 
 
 def _too_early(plan, gpus):
@@ -33,18 +35,16 @@ def _too_early(plan, gpus):
         out = _leaves(sends, gpus) & sends.reduce
         for src, chunk in zip(sends.src[out], sends.chunk[out]):
             machine, gpu = divmod(src, gpus)
-            here = slice(machine * gpus, (machine + 1) * gpus)
+            first = machine * gpus
+            here = slice(first, first + gpus)
             has = held[here, chunk, here] > 0  # which GPU has whose gradient
             if not has[gpu].all():
-                lacks = machine * gpus + has[gpu].argmin()
-                where = [f'{_named(machine * gpus + one, gpus)} has'
-                         for one in np.flatnonzero(has.all(axis=1))]
-                return (
-                    f'in round {number} {_named(src, gpus)} sends chunk '
-                    f'{chunk} out of its machine, but the gradient of device '
-                    f'{lacks} is not in it yet. Before this round '
-                    f'{[*where, "no GPU of this machine has"][0]} the sum of '
-                    f'chunk {chunk} in machine {machine}.')
+                return (f'In round {number} device {src} sends chunk {chunk} '
+                        f'out of machine {machine}, without the gradient of '
+                        f'device {first + has[gpu].argmin()}.' + ''.join(
+                            f' Device {first + one} has the sum of this '
+                            'machine.'
+                            for one in np.flatnonzero(has.all(axis=1))[:1]))
     return ''
 
 
@@ -58,11 +58,6 @@ def _leaves(sends, gpus):
     return sends.src // gpus != sends.dst // gpus
 
 
-def _named(device, gpus):
-    return (f'device {device} (GPU {device % gpus} of machine '
-            f'{device // gpus})')
-
-
 def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
     """From machine to machine, each message stays on its rail."""
     plan = _plan(notes, machines, gpus)
@@ -72,12 +67,10 @@ def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
     for number, sends in enumerate(plan.rounds, 1):
         bad = _leaves(sends, gpus) & (sends.src % gpus != sends.dst % gpus)
         for src, dst in zip(sends.src[bad], sends.dst[bad]):
-            same_rail = dst // gpus * gpus + src % gpus
             raise Wrong(
-                f'in round {number} {_named(src, gpus)} sends to '
-                f'{_named(dst, gpus)}: to another machine, and to another '
-                f'rail. In machine {dst // gpus}, device {same_rail} is on '
-                f'the rail of device {src}.')
+                f'in round {number} device {src} sends to device {dst}, on '
+                f'another rail; in machine {dst // gpus} only device '
+                f'{dst // gpus * gpus + src % gpus} is on its rail.')
 
 
 def _carried(plan, gpus, outside):
@@ -100,42 +93,38 @@ def judge_cards(notes: Notes, machines: int, gpus: int) -> None:
     """No network card carries more than its share."""
     least = 2 * (machines - 1)
     _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=True),
-                'over its network card', 'goes from machine to machine',
-                least, least / machines / gpus, gpus)
+                'over its network card', least, least / machines / gpus)
 
 
 def judge_inside(notes: Notes, machines: int, gpus: int) -> None:
     """Within its machine, too, no GPU sends or gets more than it must."""
     least = 2 * (gpus - 1)
     _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=False),
-                'within its machine', 'goes inside machines, where the '
-                'rails meet', least, least / gpus, gpus)
+                'within its machine', least, least / gpus)
 
 
-def _judge_load(both, where, go, least, target, gpus):
+def _judge_load(both, where, least, target):
     """Raise `Wrong` if too little goes, or a device sends or gets too much.
 
     least: of all devices together. target: the most for one device. Both in
     gradients.
     """
-    if both[0].sum() < least * (1 - 1e-9):
-        raise Wrong(f'{both[0].sum():.3g} times the size of the gradient '
-                    f'{go}, in all. The sum needs at least {least} times.')
     totals = both.sum(axis=1)
+    all_where = where.replace('its', 'their')
+    if totals[0].sum() < least * (1 - 1e-9):
+        raise Wrong(f'all devices send {totals[0].sum():.3g} gradients '
+                    f'{all_where}; a sum needs at least {least}')
     if totals.max() <= target * (1 + 1e-9):
         return
     way, device = np.unravel_index(totals.argmax(), totals.shape)
-    by_round = both[way, :, device]
+    verb, by_round = ('sends', 'gets')[way], both[way, :, device]
     idle = int((totals.max(axis=0) == 0).sum())
-    text = (f' {idle} of {totals.shape[1]} devices send and get nothing '
-            f'{where.replace("its", "their")}.') * (idle > 0)
-    verb = ('sends', 'gets')[way]
-    raise Wrong(
-        f'{where} {_named(int(device), gpus)} {verb} {totals.max():.3g} times '
-        f'the size of its gradient; the target is {target:.3g}. It {verb} '
-        f'something there in {np.count_nonzero(by_round)} of {len(by_round)} '
-        f'rounds, at most {by_round.max():.3g}, in round '
-        f'{by_round.argmax() + 1}.{text}')
+    hint = (f' {idle} of {totals.shape[1]} devices send and get nothing '
+            f'{all_where}.' if idle else
+            f' In round {by_round.argmax() + 1} it {verb} '
+            f'{by_round.max():.3g}.' if by_round.max() > target else '')
+    raise Wrong(f'device {device} {verb} {totals.max():.3g} gradients {where};'
+                f' the target is {target:.3g}.{hint}')
 
 
 def judge_rounds(notes: Notes, machines: int, gpus: int) -> None:
@@ -148,7 +137,7 @@ def judge_rounds(notes: Notes, machines: int, gpus: int) -> None:
         raise Wrong(
             f'it takes {len(plan.rounds)} rounds; the target is '
             f'{2 * machines}. In {inside} of them messages go inside '
-            f'machines, and in {across} from machine to machine.')
+            f'machines, in {across} between machines.')
 
 
 def one_speaker(machines: int, gpus: int) -> Schedule:

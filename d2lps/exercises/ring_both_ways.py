@@ -3,6 +3,8 @@
 To chapter 5, notebooks/05-rings.ipynb. The student's function makes the plan;
 `plan_checks` judges it.
 """
+import numpy as np
+
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
 from d2lps.exercises.checking import Answer, Check, Notes, Picture
@@ -37,25 +39,30 @@ def _task(n: int, there: float, back: float
 
 
 def _shares(plan, timing):
-    """How much each direction is used."""
+    """Words about how much each direction is used."""
     n, busy = plan.num_devices, timing.busy()
-    there = sum(busy[i, (i + 1) % n] for i in range(n)) / n
-    back = sum(busy[(i + 1) % n, i] for i in range(n)) / n
-    text = ('Of the bytes that the cables can carry in this time, they carry '
-            f'{there:.0%} from i to i + 1, and {back:.0%} the other way.')
-    if min(there, back) == 0:
-        return f'{text} One direction is idle.'
-    steps = [{(dst - src) % n for src, dst in zip(r.src, r.dst)}
-             for r in plan.rounds]
-    far = sum(not step <= {1, n - 1} for step in steps)
-    if far:
-        return (f'{text} In {far} of {len(steps)} rounds, some messages do '
-                'not go to neighbours.')
-    lone = sum(step != {1, n - 1} for step in steps)
-    if lone:
-        return (f'{text} In {lone} of {len(steps)} rounds all messages go in '
-                'the same direction, and the other direction is idle.')
-    return text
+    steps = [(r.dst - r.src) % n for r in plan.rounds]
+    far = sum(not {*step} <= {1, n - 1} for step in steps)
+    lone = sum({*step} != {1, n - 1} for step in steps)
+    if far or lone:
+        return f'In {far or lone} of {len(steps)} rounds ' + (
+            'messages do not go to neighbours.' if far else
+            'all messages go the same way.')
+    onward, backward = ({*np.concatenate([
+        r.chunk[step == k] for r, step in zip(plan.rounds, steps)])}
+        for k in (1, n - 1))
+    both = onward & backward
+    if n > 2 and both:
+        return f'Chunk {min(both)} goes both ways; one way is enough.'
+    there, back = (np.mean([busy[i, (i + step) % n] for i in range(n)])
+                   for step in (1, -1))
+    if min(there, back) > 0.99:
+        size = plan.chunk_bytes(1)
+        sent = sum(size[r.chunk].sum() for r in plan.rounds)
+        return (f'Your messages carry {sent:.3g} gradients; {2 * (n - 1)} are '
+                'enough.')
+    return (f'Cables to i + 1 are busy {there:.0%} of the time, cables back '
+            f'{back:.0%}.')
 
 
 def picture(answer: Answer, n: int = 4) -> Picture:
@@ -79,12 +86,15 @@ def picture(answer: Answer, n: int = 4) -> Picture:
 
 UNEVEN = [{'n': n, 'there': there, 'back': back}
           for n, there, back in ((4, 18, 9), (5, 10, 15))]
+CASE = 'n = {n}'
 CHECKS = {
     'sum': Check([{'n': n} for n in (3, 8, 2, 1, 4, 5)] + UNEVEN, run,
                  judge_sum,
-                 'every device ends with the gradient of each device once.'),
+                 'every device ends with the gradient of each device once.',
+                 case=CASE),
     'time': Check([{'n': n} for n in (4, 8, 5)], run, judge_time,
                   'half the time of a ring: both directions are busy all the '
-                  'time.'),
+                  'time.', case=CASE),
     'uneven': Check(UNEVEN, run, judge_time,
-                    'fast and slow directions end at the same moment.')}
+                    'fast and slow directions end at the same moment.',
+                    case='{there} and {back} GB/s, n = {n}')}

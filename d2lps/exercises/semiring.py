@@ -7,9 +7,10 @@ from copy import deepcopy
 
 import numpy as np
 
-from d2lps.checks import shown
 from d2lps.collectives import Schedule, strategies
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, returned, unchanged)
+from d2lps.explaining import brief
 
 # Each has plus, times and the zero of plus.
 SEMIRINGS: dict[str, tuple[np.ufunc, np.ufunc, float]] = {
@@ -42,34 +43,23 @@ def _matrices(semiring, inner, seed, whole):
 
 def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
         whole: bool = False) -> Notes:
-    """What the student's function gave plan.run, and what it returned.
-
-    alone: what it returns for the same matrices and one device.
-    """
-    plan, parts, kinds, ends = strategies.ring(n), [], [], []
+    """What the student's function gave plan.run, and what it returned."""
+    plan, parts, kinds = strategies.ring(n), [], set[str]()
+    ends = []
 
     def run(arrays, op=np.add):
-        before = deepcopy(arrays)
-        kinds.extend(sorted({np.asarray(part).dtype.name for part in before}))
+        kinds.update(np.asarray(part).dtype.name for part in arrays)
+        parts.append(deepcopy(arrays))
         Schedule.run(plan, arrays, op)
-        parts.append(before)
-        ends.append(deepcopy(arrays[0]))
+        ends.append(np.array(arrays[0]))
 
     plan.run = run  # type: ignore[method-assign]  # of this plan alone
     A, B = _matrices(semiring, inner, seed, whole)
-    C = answer(A, B, *SEMIRINGS[semiring], plan)
-    if np.shape(C) != (3, 4):
-        raise Wrong('the product must be an array of shape (3, 4); your '
-                    f'function returned {shown(C)}.')
-    again = _matrices(semiring, inner, seed, whole)
-    changed = not all(map(np.array_equal, (A, B), again))
-    try:
-        alone = np.array(answer(*again, *SEMIRINGS[semiring],
-                                strategies.ring(1)), float)
-    except Exception:  # no hint, then
-        alone = np.zeros(0)
-    return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
-            'ends': ends, 'alone': alone}
+    # Who changes A or B loses one part only.
+    with unchanged(**{} if semiring == 'numbers' else {'A': A, 'B': B}):
+        C = returned(answer, A, B, *SEMIRINGS[semiring], plan)
+    return {'parts': parts, 'kinds': sorted(kinds), 'result': C,
+            'ends': ends}
 
 
 def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
@@ -77,52 +67,48 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
     plus, times, zero = SEMIRINGS[semiring]
     A, B = (matrix.astype(float)
             for matrix in _matrices(semiring, inner, seed, whole))
-    C = plus.reduce(times(A[:, :, None], B), axis=1)
-    if notes['changed'] and semiring != 'numbers':  # it costs one part only
-        raise Wrong('your function has changed A or B. They belong to the '
-                    'caller. Make a copy, and change the copy.')
+    right = plus.reduce(times(A[:, :, None], B), axis=1)
+    result = notes['result']
+    if np.shape(result) != (3, 4):
+        raise Differs(f'you return {brief(result)}; an array of shape (3, 4) '
+                      'is right', result, right)
     if len(notes['parts']) != 1:
-        raise Wrong(f'plan.run was called {len(notes["parts"])} times. It '
-                    'takes one call, with the part of each device.')
+        raise Wrong(f'you call plan.run {len(notes["parts"])} times; one call '
+                    'with the part of each device is right.')
     parts = np.array(notes['parts'][0], float)
     if parts.shape != (n, 3, 4):
         raise Wrong('each device needs a part as large as the product.')
     if semiring == 'numbers' and notes['kinds'] == ['float64']:
         _judge_shares(parts[:, 0, 0], n, inner)
     for found, words in (
-            (plus.reduce(parts), 'the parts of the devices, put together '
-                                 f'with {plus.__name__}, give'),
+            (plus.reduce(parts), f'{plus.__name__} of all parts is'),
             (np.array(notes['ends'][0], float),
              'the parts are right, but plan.run makes'),
-            (np.array(notes['result'], float),
-             'plan.run makes the right product, but your function returned')):
-        for i, j in np.argwhere(~np.isclose(found, C, 1e-9)):
-            swapped = plus.reduce(times(B, A[:, :, None]), axis=1)
-            raise Wrong(f'{words} {found[i, j]:.12g} in row {i}, column {j}. '
-                        f'{C[i, j]:.12g} is right. '
-                        f'{_hint(notes, parts, C, found, swapped, zero)}')
+            (np.array(result, float), 'plan.run is right, but you return')):
+        for i, j in np.argwhere(~np.isclose(found, right, 1e-9)):
+            raise Differs(
+                f'in row {i}, column {j}, {words} {found[i, j]:.12g}; '
+                f'{right[i, j]:.12g} is right', found, right, 1e-9, known={
+                    key: said for key, said, fits in _facts(
+                        notes, parts, found, right, zero, times, plus, A, B)
+                    if fits})
 
 
-def _hint(notes, parts, C, found, swapped, zero):
-    """What can be seen of a wrong product.
-
-    swapped: the right one with times(b, a) in place of times(a, b).
-    """
-    if notes['kinds'] != ['float64']:
-        return (f'The parts are of type {" and ".join(notes["kinds"])}. The '
-                'numbers fit only in float64.')
-    for device, part in enumerate(parts):
-        if zero != 0 and (part == 0).all():
-            return (f'The part of device {device} is 0 everywhere. A part '
-                    f'that has no k must be {zero} everywhere.')
-    if zero != 0 and np.array_equal(found, parts.sum(axis=0)):
-        return 'This is the sum of the parts.'
-    if np.array_equal(found, swapped):
-        return 'With times(b, a) in place of times(a, b) this is right.'
-    alone = np.array(notes['alone'], float)
-    right = alone.shape == C.shape and np.allclose(alone, C, 1e-9)
-    return ('With one device your product is '
-            f'{"right" if right else "not right, either"}.')
+def _facts(notes, parts, found, right, zero, times, plus, A, B):
+    """(key, words, whether it is so): what a wrong product can be."""
+    kinds = notes['kinds']
+    with_zeros = plus.reduce([right, *np.zeros_like(parts)])
+    yield (('type',), f'The parts are {" and ".join(kinds)}: fractions and '
+           'infinity need float64.', kinds != ['float64'])
+    yield (('zero',), f'Each part begins with 0. Begin with `zero`, here '
+           f'{zero}.', zero and np.allclose(found, with_zeros))
+    yield (('added',), f'That is their sum: give `plus`, here '
+           f'{plus.__name__}, to plan.run.', np.array_equal(
+               found, parts.sum(axis=0)) and not np.array_equal(
+                   found, plus.reduce(parts)))
+    yield (('swapped',), 'You compute times(b, a); times(a, b) is right, with '
+           'a of A.', np.array_equal(
+               found, plus.reduce(times(B, A[:, :, None]), axis=1)))
 
 
 def _judge_shares(parts, n, inner):
@@ -132,22 +118,19 @@ def _judge_shares(parts, n, inner):
     """
     counts = parts[:, None] // 8.0 ** np.arange(inner + 1) % 8
     for device in np.flatnonzero(counts[:, 0]):
-        raise Wrong(f'the part of device {device} holds '
-                    f'{counts[device, 0]:g} before the first k is added. 0 is '
-                    'right.')
-    for k, count in enumerate(counts[:, 1:].T):
-        where = ' and '.join(map(str, count.nonzero()[0]))
-        if count.sum() != 1:
-            raise Wrong(f'column {k} of A and row {k} of B, of 0 to '
-                        f'{inner - 1}, are ' + (
-                            f'counted {count.sum():.0f} times, by device '
-                            f'{where}.' if where else
-                            'left out: they are in no part.'))
+        raise Wrong(f'the part of device {device} begins with '
+                    f'{counts[device, 0]:g}; 0 is right.')
+    often = counts[:, 1:].sum(axis=0)
+    for many in sorted({*often} - {1}):
+        which = np.flatnonzero(often == many)
+        raise Wrong(
+            f'of the columns 0 to {inner - 1} of A, {brief(which)} are ' + (
+                'in no part.' if not many else f'counted {many:.0f} times.'))
     most, target = counts[:, 1:].sum(axis=1), -(-inner // n)
     if most.max() > target:
-        raise Wrong(f'the parts are right, but device {most.argmax()} does '
-                    f'{most.max():.0f} of the {inner} columns of A. The '
-                    f'target is at most {target}, so that all devices work.')
+        raise Wrong(f'device {most.argmax()} does {most.max():.0f} of the '
+                    f'{inner} columns of A; at most {target} is right, so '
+                    'that all devices work.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -159,9 +142,11 @@ def picture(answer: Answer) -> Picture:
         D[i, j] = D[j, i] = length
     drawings, right = [], D
     for roads in 2, 4:
-        D = answer(D.copy(), D.copy(), plus, times, zero, strategies.ring(4))
+        D = returned(answer, D.copy(), D.copy(), plus, times, zero,
+                     strategies.ring(4))
         if np.shape(D) != (8, 8):
-            raise Wrong(f'your function returned {shown(D)}, no product.')
+            raise Wrong(f'you return {brief(D)}; an array of shape (8, 8) is '
+                        'right.')
         D = np.array(D, float)
         right = plus.reduce(times(right[:, :, None], right), axis=1)
         drawings.append(_draw(D, right != D, roads))
@@ -192,7 +177,8 @@ CHECKS = {
     'shares': Check([{'semiring': 'numbers', 'n': n, 'inner': inner}
                      for n, inner in ((3, 6), (4, 7), (1, 4))],
                     run, judge,
-                    'each k is in one part, and no device has too many.'),
+                    'each k is in one part, and no device has too many.',
+                    case='n = {n}'),
     'product': Check([{'semiring': name, 'n': n, 'inner': inner}
                       for name, n, inner in (
                           ('shortest way', 4, 10), ('widest way', 4, 3),
@@ -200,4 +186,5 @@ CHECKS = {
                           ('largest difference', 3, 5))] + [
                               {'semiring': 'shortest way', 'n': 2, 'inner': 2,
                                'whole': True}], run, judge,
-                     'the products with four other pairs are right.')}
+                     'the products with four other pairs are right.',
+                     case='{semiring}, n = {n}')}

@@ -3,15 +3,15 @@
 To chapter 17, notebooks/17-when-a-server-dies.ipynb. The student's function
 gives the orders.
 """
-import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import index
 from typing import Any, NamedTuple, TypeAlias
 
-from d2lps.checks import shown
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong)
+from d2lps.explaining import brief, nothing_returned
 
 # For each key: the servers that have a copy, and the number of its last push.
 Copies: TypeAlias = dict[int, dict[int, int]]
@@ -22,9 +22,9 @@ class Death(NamedTuple):
     """What there was before, the orders, and what there is after them.
 
     wanted: how many copies each key should have. left: of the copies before,
-    those on living servers. lost: what the student's function returned.
+    those on living servers. lost: the list that the student's function
+    returned, or words about what is no list.
     """
-    dead: Sequence[int]
     alive: list[int]
     wanted: int
     before: Copies
@@ -75,8 +75,8 @@ def story(go_on: Callable[..., tuple], keys: int, servers: int, replicas: int,
         for key, sender, receiver in orders:
             if sender in after.get(key, ()) and receiver in alive:
                 after[key][receiver] = after[key][sender]
-        yield Death(dead, alive, min(replicas, len(alive)), copies, left,
-                    orders, lost, after)
+        yield Death(alive, min(replicas, len(alive)), copies, left, orders,
+                    lost, after)
         copies = {key: at for key, at in after.items() if at}
 
 
@@ -91,8 +91,10 @@ def run(answer: Answer, **case: Any) -> Notes:
             orders.append((index(key), index(sender), index(receiver)))
         lost = answer({key: {**at} for key, at in copies.items()}, [*alive],
                       replicas, copy)
-        notes.append((orders, [*lost] if isinstance(lost, (
-            list, tuple, set)) else shown(lost)))
+        notes.append((orders, [*lost] if isinstance(
+            lost, (list, tuple, set)) else nothing_returned(answer)
+            if lost is None else f'you return {brief(lost)}; a list of the '
+                                 'lost keys is right.'))
         return notes[-1]
 
     for _ in story(go_on, **case):
@@ -105,87 +107,98 @@ def deaths_of(notes: Notes, **case: Any) -> Iterator[Death]:
     return story(lambda *_: next(answers), **case)
 
 
-def judge(wrong_in: Callable[[Death], str], notes: Notes,
+def judge(judges: Sequence[Callable[[Death], None]], notes: Notes,
           **case: Any) -> None:
-    """Raise what `wrong_in` says of a death, the first that is not ''."""
+    """Each of `judges` raises `Wrong` if something is wrong after a death."""
     for death in deaths_of(notes, **case):
-        said = wrong_in(death)
-        if said:
-            which = ' and '.join(map(str, death.dead))
-            raise Wrong(f'after the death of {which}: {said}')
+        for judge_death in judges:
+            judge_death(death)
 
 
-def wrong_order(death: Death) -> str:
-    """The first order that is wrong or for nothing, or what is wrong in the
-    end."""
+def judge_orders(death: Death) -> None:
+    """Every order must bring the newest push where it is missing."""
     now = {key: {**at} for key, at in death.left.items()}
     for key, sender, receiver in death.orders:
         at = now.get(key, {})
-        newest = max(at.values(), default='none')
-        if at.get(sender) == newest != at.get(receiver) and (
-                receiver in death.alive):
+        newest = max(at.values(), default=None)
+        right = [server for server in death.alive if at.get(server) != newest
+                 and (server in at or len(at) < death.wanted)]
+        if at.get(sender) == newest is not None and receiver in right:
             at[receiver] = newest
             continue
-        was = [f'server {server} ' + (
-            f'had push {at[server]} of key {key}' if server in at else
-            'was dead' if server not in death.alive else
-            f'had no copy of key {key}') for server in (sender, receiver)]
-        return (f'when copy({key}, {sender}, {receiver}) was called, '
-                f'{" and ".join(was)}. The newest push on a living server '
-                f'was {newest}. A copy goes from a living server with the '
-                'newest push to a living server without it.')
-    return wrong_count(death) or next(
-        (f'server {server} still has push {at[server]} of key {key}, and '
-         f'another server has push {max(at.values())}. A pull from this '
-         'server would get an old value.'
-         for key, at in now.items() for server in at
-         if at[server] < max(at.values())), '')
+        good = [server for server in at if at[server] == newest]
+        server = receiver if sender in good else sender
+        why = ('is dead' if server not in death.alive else
+               f'has push {at[server]} of key {key}' if server in at else
+               f'has no copy of key {key}' if server == sender else
+               f'is not needed: {brief(sorted(at))} have key {key}')
+        raise Differs(
+            f'{_told(death, key)}you call copy({key}, {sender}, {receiver}); '
+            + (f'a copy from {_any(good)} to {_any(right)} is right'
+               if good and right else 'no more copies are right'), None,
+            known={('why',): f'Server {server} {why}.'})
+    for key, at in now.items():
+        for server in at:
+            if at[server] < max(at.values()):
+                raise Wrong(f'{_told(death, key)}server {server} has push '
+                            f'{at[server]} in the end; {max(at.values())} is '
+                            'right.')
 
 
-def wrong_count(death: Death) -> str:
-    """Are the lost keys named, and has each key as many copies as it can?"""
+def _any(servers):
+    return ' or '.join(map(str, servers))
+
+
+def _told(death, key):
+    """What the student's function was told about a key."""
+    return f'copies[{key}] = {death.before.get(key)}, alive = {death.alive}: '
+
+
+def judge_count(death: Death, least: bool = False) -> None:
+    """Each key that is left must have as many copies as it can.
+
+    least: it may have more.
+    """
+    for key, at in death.after.items():
+        if at and (len(at) < death.wanted or
+                   len(at) > death.wanted and not least):
+            calls = ' and '.join(f'copy{(*order,)}' for order in death.orders
+                                 if order[0] == key)
+            raise Differs(
+                f'{_told(death, key)}in the end key {key} is on '
+                f'{sorted(at)}; {death.wanted} servers are right', None,
+                known={('why',): f'You call {calls}.' if calls else
+                       f'You never copy key {key}.'})
+
+
+def judge_lost(death: Death) -> None:
+    """Each lost key once, and no other."""
     if isinstance(death.lost, str):
-        return (f'your function returned {death.lost}. Return the list of '
-                'the lost keys, or [] if no key is lost.')
+        raise Wrong(death.lost, anywhere=True)
     right = [key for key, at in death.left.items() if not at]
     for key in [*death.left, *death.lost]:
         if death.lost.count(key) != right.count(key):
-            was, at = (sorted(copies.get(key, ()))
-                       for copies in (death.before, death.left))
-            return (f'key {shown(key)} was on the servers {was}, and '
-                    f'{at or "none"} of them live. Your list of lost keys '
-                    f'has it {death.lost.count(key)} times, and '
-                    f'{right.count(key)} is right.')
-    return next((_copies(key, at, death) for key, at in death.after.items()
-                 if at and len(at) != death.wanted), '')
-
-
-def _copies(key, at, death):
-    return (f'in the end, the copies of key {key} are on {sorted(at)}, and '
-            f'the right number of copies is {death.wanted}.')
+            raise Wrong(f'{_told(death, key)}you return {brief(death.lost)}; '
+                        f'{brief(right)} is right.')
 
 
 def load_of(copies: Copies, servers: Iterable[int]) -> list[int]:
     return [sum(server in at for at in copies.values()) for server in servers]
 
 
-def wrong_load(death: Death) -> str:
+def judge_load(death: Death) -> None:
     """Has a server far more keys than the mean, and than it had?"""
     was, load = (load_of(copies, death.alive)
                  for copies in (death.before, death.after))
-    for key, at in death.after.items():
-        if 0 < len(at) < death.wanted:
-            return (f'{_copies(key, at, death)} The load is checked when each '
-                    'key has all its copies.')
-    most, worst = math.ceil(sum(load) / len(load)) + 1, max(load)
-    if worst <= max(most, *was):
-        return ''
-    k, least = load.index(worst), load.index(min(load))
-    return (f'server {death.alive[k]} has {worst} keys in the end, and at '
-            f'most {most} are right. {worst - was[k]} of '
-            f'{sum(load) - sum(was)} new copies went to it, so its link and '
-            f'its memory are the bottleneck. Server {death.alive[least]} has '
-            f'{min(load)} keys.')
+    # The mean, rounded up, plus one.
+    most, worst = 1 - -sum(load) // len(load), max(load)
+    if worst > max(most, *was):
+        k = load.index(worst)
+        raise Wrong(
+            f'with {len(death.after)} keys and alive = {death.alive}, server '
+            f'{death.alive[k]} has {worst} keys in the end; at most {most} '
+            f'are right. It got {worst - was[k]} of {sum(load) - sum(was)} '
+            'new copies.')
 
 
 def says_load(notes: Notes, keys: int, **case: Any) -> str:
@@ -205,7 +218,7 @@ def picture(answer: Answer) -> Picture:
     had = load_of(death.before, servers)
     came = [sum(receiver == server and server not in death.before.get(key, ())
                 for key, _, receiver in death.orders) for server in servers]
-    names = [f'server {server}' + ', dead' * (server in death.dead)
+    names = [f'server {server}' + ', dead' * (server not in death.alive)
              for server in servers]
     figure = new_figure(WIDE, 2.62)
     ax = figure.subplots()
@@ -233,18 +246,23 @@ def _case(keys, servers, replicas, deaths, seed):
             'deaths': deaths, 'seed': seed}
 
 
+CASE = 'replicas = {replicas}'
 CHECKS = {
     'copies': Check([_case(8, 5, 2, [[2]], 1), _case(12, 6, 3, [[4]], 2),
-                     _case(9, 4, 2, [[0, 3]], 2)], run,
-                    partial(judge, wrong_order),
+                     _case(9, 4, 2, [[0, 3]], 2),
+                     _case(9, 6, 3, [[1, 4]], 2)], run,
+                    partial(judge, [judge_orders, judge_lost, judge_count]),
                     'each key has all its copies again, no copy was made for '
-                    'nothing, and lost keys are in your list.'),
+                    'nothing, and lost keys are in your list.', case=CASE),
     'again': Check([_case(10, 5, 2, [[1], [4], [0], [3]], 4),
-                    _case(10, 5, 2, [[0], [2, 1]], 5)], run,
-                   partial(judge, wrong_count),
-                   'it works after each death, down to the last server.'),
+                    _case(10, 5, 2, [[0], [2, 1]], 5),
+                    _case(9, 6, 3, [[1, 4], [0, 2]], 1)], run,
+                   partial(judge, [judge_lost, judge_count]),
+                   'it works after each death, down to the last server.',
+                   case=CASE),
     'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2),
                    _case(60, 6, 2, [[1], [3]], 6)],
-                  run, partial(judge, wrong_load),
+                  run, partial(judge, [
+                      partial(judge_count, least=True), judge_load]),
                   'no server gets more keys than the mean plus one.',
-                  says_load)}
+                  says_load, CASE)}

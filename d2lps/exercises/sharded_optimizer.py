@@ -4,15 +4,16 @@ To chapter 19, notebooks/19-larger-models.ipynb.
 """
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
-                                      Wrong, forbidding, the_torch)
-from d2lps.exercises.multiples import factor
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
+                                      Picture, Wrong, the_torch, without)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 
 LR, MOMENTUM = 0.1, 0.9
@@ -88,27 +89,25 @@ def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
     from d2lps.exercises.torchgroup import Group
 
     def work(worker):
-        params, after, calls = parameters(shapes, dtype), [], []
-        start = [param.tolist() for param in params]
-        with forbidding(_truth):
-            optimizer = answer([*params], lr, momentum, worker)
+        params, calls = parameters(shapes, dtype), []
+        after = [[param.tolist() for param in params]]
+        optimizer = answer([*params], lr, momentum, worker)
         for step in range(steps):
             set_gradients(params, worker.rank, step)
             try:
-                with forbidding(_truth):
-                    optimizer.step()
+                optimizer.step()
             except Exception:
-                if start in after:
+                if step and after[0] == after[1]:
                     raise Wrong(
-                        'step 1 changed no parameter at all, and step '
-                        f'{step + 1} stopped. Change the given parameters in '
-                        'place: the model does not know new ones.') from None
+                        'step 1 changes no parameter, and a later one stops. '
+                        'Change the given parameters in place.') from None
                 raise
             after.append([param.tolist() for param in params])
             calls.append(_calls(worker))
         return {'calls': calls, 'params': after,
                 'kept': kept(optimizer, params)}
 
+    without(answer, Whole)
     group = Group(num_workers)
     workers = group.run(work)
     return {'workers': workers, 'given': [
@@ -123,95 +122,80 @@ def _calls(worker):
     return calls
 
 
-def _truth(num_workers, shapes, steps, dtype='float32', lr=LR,
-           momentum=MOMENTUM):
-    """For each step of torch.optim.SGD: the parameters before and after it,
-    and the gradients of each worker.
-    """
-    torch = the_torch()
-    params = parameters(shapes, dtype)
-    optimizer = torch.optim.SGD(params, lr, momentum)
-    after = _arrays(params)
-    for step in range(steps):
-        grads = []
-        for rank in range(num_workers):
-            set_gradients(params, rank, step)
-            grads.append([param.grad for param in params])
-        for param, *each in zip(params, *grads):
-            param.grad = torch.stack(each).mean(0)
-        optimizer.step()
-        before, after = after, _arrays(params)
-        yield before, after, [_arrays(one) for one in grads]
+class Whole:
+    """torch.optim.SGD on each worker, which keeps all of the momentum."""
 
+    def __init__(self, params: Sequence[Array], lr: float, momentum: float,
+                 worker: Any) -> None:
+        self.params, self.worker = params, worker
+        self.optimizer = the_torch().optim.SGD(params, lr, momentum)
 
-def _arrays(tensors):
-    return [one.detach().double().numpy().copy() for one in tensors]
+    def step(self) -> None:
+        for param in self.params:
+            flat = param.grad.flatten().clone()
+            self.worker.all_reduce(flat).wait()
+            param.grad = (flat / self.worker.num_workers).view_as(param)
+        self.optimizer.step()
 
 
 def judge_params(found: Notes, num_workers: int,
                  shapes: Sequence[Sequence[int]], steps: int = 1,
                  **case: Any) -> None:
     """The parameters, however the state is divided."""
-    for step, truth in enumerate(_truth(num_workers, shapes, steps, **case)):
+    truth = run(Whole, num_workers, shapes, steps, **case)['workers'][0]
+    for step in range(1, steps + 1):
         for rank, worker in enumerate(found['workers']):
-            for k, right in enumerate(truth[1]):
-                mine = np.asarray(worker['params'][step][k], float)
-                where = f'step {step + 1}, rank {rank}: parameter {k} '
-                if mine.shape != right.shape:
-                    raise Wrong(f'{where}has shape {mine.shape} now, not '
-                                f'{right.shape}.')
-                wrong = ~np.isclose(mine, right, rtol=1e-4, atol=1e-5)
+            mine, right, before = worker['params'][step], *(
+                truth['params'][k] for k in (step, step - 1))
+            for k, one in enumerate(right):
+                where = f'step {step}, rank {rank}: params[{k}]'
+                if np.shape(mine[k]) != np.shape(one):
+                    raise Wrong(f'{where} has shape {np.shape(mine[k])}; '
+                                f'{np.shape(one)} is right.')
+                wrong = ~np.isclose(mine[k], one, rtol=1e-4, atol=1e-5)
                 if wrong.any():
                     at = tuple(map(int, np.argwhere(wrong)[0]))
-                    unchanged = np.array_equal(mine, truth[0][k])
-                    raise Wrong(
-                        f'{where}is {mine[at]:.6g}, at index {[*at]}; with '
-                        f'torch.optim.SGD it is {right[at]:.6g}. '
-                        + 'The step has not changed this parameter. '
-                        * unchanged + _hint(found, step, *truth))
+                    start = np.array(before[k])
+                    change, wanted = np.array(mine[k]) - start, one - start
+                    raise Differs(
+                        f'{where}{[*at] if at else ""} changes by '
+                        f'{brief(change[at])}; {brief(wanted[at])} is right',
+                        change, wanted, 1e-3,
+                        {'num_workers': num_workers}, averaged='num_workers',
+                        place=_place(found, step, before, right, shapes,
+                                     change.any()))
 
 
-def _hint(found, step, before, after, grads):
-    """What the calls of a step got first that is wrong."""
-    shapes = [one.shape for one in after]
-    total, size = _sizes(shapes, len(grads))
-    wrong = _wrong_calls(found, len(grads), shapes)
-    if wrong:
-        return f'One reason may be that in {wrong}'
-    summed, gathered = found['given'][2 * step:2 * step + 2]
-    text = 'reduce_scatter gets the right gradients, and gives their sum. '
-    for rank, one in enumerate(grads):
-        mine, right = np.array(summed[rank])[:total], _flat(one)
-        times = factor(mine, right)
-        if not times:
-            at = int(np.isclose(mine, right, rtol=1e-3).argmin())
-            return (f'On rank {rank}, reduce_scatter gets a wrong input: '
-                    f'number {at} is {mine[at]:.4g}, and {right[at]:.4g} is '
-                    'right: all gradients in a row, and then zeros.')
-        if not np.isclose(times, 1, rtol=1e-3):
-            text = f'reduce_scatter gets {times:.4g} times the gradients. '
+def _place(found, step, before, after, shapes, changed):
+    """What the calls of a step got first that is wrong: a sentence."""
+    n = len(found['workers'])
+    total, size = _sizes(shapes, n)
+    if wrong := _wrong_calls(found, n, shapes):
+        return f'In {wrong}.'
+    summed, gathered = found['given'][2 * step - 2:2 * step]
+    for rank, given in enumerate(summed):
+        params = parameters(shapes)
+        set_gradients(params, rank, step - 1)
+        right = np.pad(_flat([one.grad.tolist() for one in params]),
+                       (0, n * size - total))
+        times = given @ right / (right @ right)  # a mean is fine
+        if not times or not np.allclose(given, times * right, 1e-3, 1e-4):
+            at = int(np.isclose(given, right, rtol=1e-3).argmin())
+            return (f'On rank {rank} reduce_scatter gets {brief(given[at])} '
+                    f'at place {at}; {brief(right[at])} is right.')
     mine, right = np.concatenate(gathered)[:total], _flat(after)
     close = np.isclose(mine, right, rtol=1e-4, atol=1e-5)
     if close.all():
-        return ('All ranks give the right shards to all_gather. What it '
-                'writes into its output belongs into the parameters, in '
-                'place.')
-    at, start = int(close.argmin()), _flat(before)
-    times = factor(mine - start, right - start)
-    text += (f'All parameters change {times:.4g} times as much as they '
-             'should. ' if times else
-             f'On rank {at // size}, all_gather gets a wrong shard: its '
-             f'number {at % size}, number {at} of the flat tensor, is '
-             f'{mine[at]:.6g}, and {right[at]:.6g} is right. Before the step '
-             f'it was {start[at]:.6g}. ')
-    if step:
-        text += f'Up to step {step} all was right; before step 1, v is 0. '
-    return text + ('With the mean g of the gradients, v becomes momentum · v '
-                   '+ g, and p becomes p - lr · v.')
+        return 'all_gather gets the right shards; this parameter ' + (
+            'gets other numbers.' if changed else 'is not changed in place.')
+    if step == 2:
+        return 'Step 1 is right, where v is still 0.'
+    return (f'On rank {close.argmin() // size} all_gather gets a wrong shard, '
+            'and reduce_scatter the right gradients.')
 
 
 def _flat(arrays):
-    return np.concatenate([one.ravel() for one in arrays])
+    return np.concatenate([np.ravel(one) for one in arrays])
 
 
 def _sizes(shapes, num_workers):
@@ -222,54 +206,42 @@ def _sizes(shapes, num_workers):
 
 def _wrong_calls(found, num_workers, shapes):
     """Words about the first step with wrong calls; or ''."""
-    total, size = _sizes(shapes, num_workers)
+    _, size = _sizes(shapes, num_workers)
     right = [['reduce_scatter', num_workers * size], ['all_gather', size]]
     for rank, worker in enumerate(found['workers']):
         for step, calls in enumerate(worker['calls'], 1):
-            if calls != right:
-                return (f'step {step}, rank {rank} calls {_words(calls)}; '
-                        f'{_words(right)} elements of input are right. The '
-                        f'parameters have {total} numbers, and a shard has '
-                        f'{size}.' + (
-                            ' all_reduce gives each rank the whole sum, but '
-                            'it needs only its shard.'
-                            if 'all_reduce' in dict(calls) else ''))
+            for k, pair in enumerate(zip_longest(calls, right), 1):
+                mine, one = (f'{call[0]} of {call[1]}' if call else 'missing'
+                             for call in pair)
+                if mine != one:
+                    return (f'step {step}, rank {rank}: call {k} is {mine}; '
+                            f'{one.replace("missing", "no call")} is right')
     return ''
-
-
-def _words(calls):
-    words = [f'{kind} of {size}' for kind, size in calls[:4]] or ['nothing']
-    if len(calls) > 4:
-        words.append(f'{len(calls) - 4} more')
-    return ', then '.join(words)
 
 
 def judge_calls(found: Notes, num_workers: int,
                 shapes: Sequence[Sequence[int]], steps: int = 1,
                 **_: Any) -> None:
     """One reduce-scatter and one all-gather in a step, of flat tensors."""
-    wrong = _wrong_calls(found, num_workers, shapes)
-    if wrong:
-        raise Wrong(f'in {wrong}')
+    if wrong := _wrong_calls(found, num_workers, shapes):
+        total, size = _sizes(shapes, num_workers)
+        raise Wrong(f'{wrong}. A shard has {size} of {total} numbers.')
 
 
 def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
                **_: Any) -> None:
     """What each rank keeps between the steps."""
-    total, size = _sizes(shapes, num_workers)
+    _, size = _sizes(shapes, num_workers)
     for rank, worker in enumerate(found['workers']):
         by_name = worker['kept']
         words = ', '.join(f'{many} in {name}'
                           for name, many in by_name.items())
         if not by_name:
-            raise Wrong(f'rank {rank} keeps no momentum, neither in a tensor '
-                        'nor in a list of tensors of the object.')
+            raise Wrong(f'rank {rank} keeps no tensor in its attributes; '
+                        f'{size} numbers of momentum are right.')
         if sum(by_name.values()) > size:
-            raise Wrong(
-                f'between steps, rank {rank} keeps {sum(by_name.values())} '
-                f'numbers besides the parameters and gradients: {words}. All '
-                f'parameters have {total} numbers, and its shard has {size}. '
-                'Keep only the momentum of the shard.')
+            raise Wrong(f'between steps rank {rank} keeps {words}; {size} are '
+                        'right, the momentum of its shard.')
 
 
 def picture(optimizer: Answer) -> Picture:
@@ -313,23 +285,26 @@ def picture(optimizer: Answer) -> Picture:
 SHOWN: Case = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]],
                'steps': 2}
 EVEN = [[3, 4], [4], [2, 2], [4]]  # 24 numbers: for 1, 2, 3 and 4 workers
+WORKERS = 'num_workers = {num_workers}'  # the case in a message
 CHECKS = {
     'even': Check(
         [{'num_workers': n, 'shapes': EVEN, 'steps': 3} for n in (2, 3, 4, 1)
          ] + [{'num_workers': 2, 'shapes': [[6], [2]], 'steps': 3,
                'dtype': 'float64', 'lr': 0.5, 'momentum': 0.5}],
         run, judge_params,
-        'all ranks have the same parameters as with torch.optim.SGD.'),
+        'all ranks have the same parameters as with torch.optim.SGD.',
+        case=WORKERS),
     'uneven': Check(
         [SHOWN, {'num_workers': 3, 'shapes': [[5, 3], [], [4]], 'steps': 3},
          {'num_workers': 4, 'shapes': [[3], [2]], 'steps': 2}],
         run, judge_params, 'the parameters are right also if the sizes do '
-                           'not divide.'),
+                           'not divide.', case=WORKERS),
     'calls': Check(
         [{'num_workers': n, 'shapes': EVEN, 'steps': 2} for n in (2, 4, 1)],
         run, judge_calls,
         'each rank makes two calls in a step, with the right numbers of '
-        'elements.'),
+        'elements.', case=WORKERS),
     'kept': Check(
         [{'num_workers': n, 'shapes': EVEN, 'steps': 2} for n in (2, 3, 4)],
-        run, judge_kept, 'each rank keeps only its shard of the momentum.')}
+        run, judge_kept, 'each rank keeps only its shard of the momentum.',
+        case=WORKERS)}

@@ -7,8 +7,10 @@ from math import prod
 
 import numpy as np
 
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong)
 from d2lps.exercises.counting import Counted, busiest
+from d2lps.explaining import brief
 
 GB_PER_S = 16  # of each device's link, each way; a number counts as 1 MB
 
@@ -31,37 +33,51 @@ def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
     """On every device the sum of all."""
     size, own = prod(shape), 8.0 ** np.arange(k)[:, None]
     ends = np.array(notes['ends'], float) / _factors(shape)
-    for i, end in enumerate(ends):
-        wrong = np.flatnonzero(end != own.sum())
-        if len(wrong):
-            first = wrong[0]
-            hint = ''
-            if (ends == own).all():
-                hint = (' None of the arrays has changed. What reshape '
-                        'returns is a copy. Write the sums into the arrays, '
-                        'with [:] =.')
-            elif (ends[:, first] == own[:, 0]).all():
-                hint = ' This number has not changed on any device.'
-            raise Wrong(f'on device {i} the first wrong number is number '
-                        f'{first} of {size}; wrong numbers: {len(wrong)}. '
-                        f'{_held(end[first], k)}{hint}')
+    wrong = ends != own.sum()
+    for i, j in np.argwhere(wrong):
+        raise Differs(
+            f'number {j} on device {i} {_held(ends[i, j], k)}', ends.tolist(),
+            np.full_like(ends, own.sum()).tolist(), near=1e-12,
+            values={'k': k}, known=_known(ends, own, wrong),
+            place=_place(ends[:, j], own[:, 0], wrong[:, j]), summed='k')
     # All gradients but one leave their devices; all sums but one arrive.
     copied = sum(numbers for _, _, numbers, _ in notes['log'])
     least = 2 * (k - 1) * size
     if copied < least:
-        raise Wrong(f'the sums are there, but only {copied} MB were copied '
-                    'by as_in_ctx or copyto. Every way needs at least '
-                    f'{least} MB.')
+        raise Wrong('the sums are there, but as_in_ctx and copyto copied '
+                    f'{copied} MB; a sum needs at least {least} MB.')
 
 
 def _held(value, k):
-    """Which gradients are in a sum of powers of 8."""
+    """Words about a number: of which gradients it is the sum."""
     if value % 1 or not 0 <= value < 8.0 ** k:
-        share = value / sum(8.0 ** d for d in range(k))
-        return f'It is {share:.4g} times the sum.'
-    often = [int(value) // 8 ** d % 8 for d in range(k)]
-    return (f'The gradients of devices 0 to {k - 1} are {often} times in it; '
-            'each should be in it once.')
+        return f'is {value / sum(8.0 ** d for d in range(k)):.4g} of the sum'
+    inside = np.repeat(np.arange(k), [int(value) // 8 ** d % 8
+                                      for d in range(k)])
+    if len(inside) == 1:
+        return f'is that of device {inside[0]} alone; the sum of {k} is right'
+    return f'adds up devices {brief(inside)}; {brief([*range(k)])} is right'
+
+
+def _known(ends, own, wrong):
+    """What holds for the numbers of all devices."""
+    k, size = ends.shape
+    rest = size % k
+    known = {}
+    if (ends == own).all():
+        known['unchanged',] = ('No array has changed. `array[:] = …` changes '
+                               'one.')
+    if rest and wrong[:, -rest:].all() and not wrong[:, :-rest].any():
+        known['rest',] = (f'Only the last {rest} of {size} are wrong, and '
+                          f'{size} is no multiple of {k}.')
+    return known
+
+
+def _place(number, own, wrong):
+    """Words about one number on all devices."""
+    if not wrong.all():
+        return f'Device {wrong.argmin()} has its sum.'
+    return 'It has changed on no device.' * bool((number == own).all())
 
 
 def _times(log, k):
@@ -80,30 +96,25 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
     for seen, fewest, what in ((times[0], least, 'the way to the sums'),
                                (took, 2 * least, 'the way there and back')):
         if seen < fewest * (1 - 1e-9):
-            raise Wrong(f'{what} takes {seen:g} ms. It needs at least '
-                        f'{fewest:g} ms. Is something not summed, or not '
-                        'sent back? The message of the other check says '
-                        'more.')
-    if took <= target * (1 + 1e-9):
-        return
-    text = f'it takes {took:g} ms; the target is {target:g}. '
+            raise Wrong(f'{what} takes {seen:g} ms; a sum needs at least '
+                        f'{fewest:g} ms.')
+    if took > target * (1 + 1e-9):
+        raise Wrong(f'it takes {took:g} ms; the target is {target:g} ms. '
+                    + _why(notes['log'], k, size, largest))
+
+
+def _why(log, k, size, largest):
+    """Words about the link or the copy that takes too long."""
     for device in range(k):
-        if all(device in message[:2] for message in notes['log']):
-            raise Wrong(f'{text}All messages go into or out of device '
-                        f'{device}, so its link has all the work while the '
-                        'other links are idle.')
-    src, dst, most, _ = max(notes['log'], key=lambda message: message[2])
+        if all(device in message[:2] for message in log):
+            return f'All messages go into or out of device {device}.'
+    src, dst, most, _ = max(log, key=lambda message: message[2])
     if most > largest:
-        raise Wrong(f'{text}The largest copy, from device {src} to device '
-                    f'{dst}, has {most} of the {size} MB. '
-                    + ('Cut first, then copy: send a device only the chunk '
-                       'that it sums, and send only the sum back.'
-                       if most == size else
-                       f'If {k} chunks of the flat array are as equal as '
-                       f'possible, the largest has {largest} MB.'))
-    into = [int(one) for one in busiest(notes['log'], k)['sum'][0]]
-    raise Wrong(f'{text}To sum, the devices receive {into} MB. Each should '
-                f'sum one chunk, and receive {(k - 1) * largest} MB or less.')
+        return (f'The copy from device {src} to device {dst} has {most} of '
+                f'{size} MB; a chunk has at most {largest} MB.')
+    into = busiest(log, k)['sum'][0]
+    return (f'To sum, device {into.argmax()} receives {into.max():g} MB; '
+            f'{(k - 1) * largest} MB are enough.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -143,11 +154,13 @@ def picture(answer: Answer) -> Picture:
     return figure
 
 
+CASE = 'k = {k}, shape {shape}'
 CHECKS = {
     'sum': Check([{'k': k, 'shape': shape} for k, shape in (
         (2, [6]), (4, [4, 10]), (3, [11]), (4, [5, 5]), (4, [2]))],
-        run, judge_sum, 'every array holds the sum over all devices.'),
+        run, judge_sum, 'every array holds the sum over all devices.',
+        case=CASE),
     'time': Check([{'k': k, 'shape': shape} for k, shape in (
         (4, [160]), (4, [2, 80]), (3, [1, 140]), (2, [80, 2]), (4, [3, 7]))],
         run, judge_time,
-        'all links share the work: 15 ms with four devices.')}
+        'all links share the work: 15 ms with four devices.', case=CASE)}

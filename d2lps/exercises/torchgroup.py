@@ -25,8 +25,8 @@ class Worker(worker_threads.Worker):
         self._check_tensors('all_reduce', tensor=tensor)
         if tensor.dim() != 1:
             raise Wrong(f'rank {self.rank} calls all_reduce with a tensor of '
-                        f'shape {tuple(tensor.shape)}. A flat one is wanted, '
-                        'of one dimension.')
+                        f'shape {tuple(tensor.shape)}; one dimension is '
+                        'right.')
         self.note('all_reduce', tensor.numel())
         call = self._meet('all_reduce', tensor)
         tensor.detach().fill_(float('nan'))
@@ -43,7 +43,7 @@ class Worker(worker_threads.Worker):
         n = self.num_workers
         if input.numel() != n * output.numel():
             raise Wrong(f'{self._sizes("reduce_scatter", output, input)} '
-                        f'input must have {n} times as many as output.')
+                        f'input of {n * output.numel()} is right.')
         self.note('reduce_scatter', input.numel())
         call = self._meet('reduce_scatter', input)
         self.wait(call)
@@ -60,31 +60,32 @@ class Worker(worker_threads.Worker):
         n = self.num_workers
         if output.numel() != n * input.numel():
             raise Wrong(f'{self._sizes("all_gather", output, input)} '
-                        f'output must have {n} times as many as input.')
+                        f'output of {n * input.numel()} is right.')
         self.note('all_gather', input.numel())
         call = self._meet('all_gather', input)
         self.wait(call)
         output.detach().copy_(_stack(call).flatten().view_as(output))
 
     def _sizes(self, kind, output, input):
-        return (f'rank {self.rank} calls {kind} with {output.numel()} '
-                f'elements of output and {input.numel()} of input:')
+        return (f'rank {self.rank} calls {kind} with output of '
+                f'{output.numel()} elements and input of {input.numel()};')
 
     def _check_tensors(self, kind, **tensors):
         """Raise `Wrong` for tensors that PyTorch would refuse, too."""
         for name, one in tensors.items():
             if not isinstance(one, torch.Tensor):
                 raise Wrong(f'rank {self.rank} calls {kind} with a '
-                            f'{type(one).__name__} as {name}. A tensor is '
-                            'wanted.')
+                            f'{type(one).__name__} as {name}; a tensor is '
+                            'right.')
             if not one.is_floating_point() or not one.is_contiguous():
-                raise Wrong(f'rank {self.rank} calls {kind}: {name} must be '
-                            'contiguous, and of floating-point numbers.')
+                raise Wrong(f'rank {self.rank} calls {kind}, and {name} is '
+                            + ('not contiguous' if one.is_floating_point()
+                               else str(one.dtype)) + '; a contiguous tensor '
+                            'of floating-point numbers is right.')
         kinds = {str(one.dtype) for one in tensors.values()}
         if len(kinds) > 1:
             raise Wrong(f'rank {self.rank} calls {kind} with tensors of '
-                        f'{" and ".join(sorted(kinds))}. They must be of one '
-                        'dtype.')
+                        f'{" and ".join(sorted(kinds))}; one dtype is right.')
 
     def _meet(self, kind, tensor):
         return self.meet(kind, tensor.detach().clone(), tensor.numel())
@@ -110,10 +111,9 @@ class Handle:
         self._worker.wait(self._call)
         if not self._tensor.isnan().all():
             raise Wrong(
-                f'rank {self._worker.rank} wrote into the tensor of its '
-                f'all_reduce {self._number} while this all_reduce was '
-                'running. Do not read or write the tensor before wait() has '
-                'returned.')
+                f'rank {self._worker.rank} writes into the tensor of its '
+                f'all_reduce {self._number} before wait() has returned; '
+                'after it is right.')
         self._tensor.detach().copy_(_stack(self._call).sum(0))
         self._done = True
         return True

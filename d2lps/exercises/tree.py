@@ -23,15 +23,14 @@ def _levels(n):
 def judge_sum(notes: Notes, n: int) -> None:
     """The sum everywhere, with as few whole gradients as can be."""
     if len(notes['weights']) > 1:
-        raise Wrong('your plan cuts the gradient into '
-                    f'{len(notes["weights"])} chunks. In this exercise every '
-                    'message carries the whole gradient, as chunk 0.')
+        raise Wrong(f'your plan has {len(notes["weights"])} chunks; one is '
+                    'right. Every message carries the whole gradient.')
     plan = plan_checks.judge_sum(notes, n)
     sends = sum(map(len, plan.rounds))
     if sends > 2 * (n - 1):
-        raise Wrong(f'the sum is right, but needs {sends} messages; the '
-                    f'target is {2 * (n - 1)}. In a tree every device except '
-                    'the root sends one sum up and gets one total.')
+        raise Wrong(f'the sum is right, but takes {sends} messages; the '
+                    f'target is {2 * (n - 1)}. Every device except the root '
+                    'sends one sum up and gets one total.')
 
 
 def judge_rounds(notes: Notes, n: int) -> None:
@@ -60,10 +59,8 @@ def _crowd(plan: Schedule, _: simulate.Timing) -> str:
             count = np.bincount(ends)
             if count.max() > 1:
                 return (f'In round {number}, {count.max()} messages go {what} '
-                        f'device {count.argmax()} at the same time and share '
-                        'its cable.')
-    return (f'No two messages share a cable, but there are '
-            f'{len(plan.rounds)} rounds.')
+                        f'device {count.argmax()} and share its cable.')
+    return f'There are {len(plan.rounds)} rounds.'
 
 
 def _task(n: int, microseconds: float = 10, megabytes: float = 160
@@ -89,4 +86,4 @@ CHECKS = {
                     'the sum is there after 2 ⌈log2(n)⌉ rounds at most.'),
     'time': Check([{'n': n, 'microseconds': 10, 'megabytes': 160}
                    for n in (8, 4)], run, judge_time,
-                  'no message waits for another.', says_time)}
+                  'no message waits for another.', says_time, 'n = {n}')}

@@ -5,15 +5,15 @@ To chapter 8, notebooks/08-a-store-from-scratch.ipynb.
 import gc
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, student_line)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, without)
+from d2lps.explaining import brief, nothing_returned, returns
 from d2lps.figures import describe
 from d2lps.missing import NotInstalled
 
@@ -97,41 +97,34 @@ def arrays_of(pushes: Sequence[Push]) -> np.ndarray:
                             MARK * np.eye(len(pushes))])
 
 
-def of_each_key(pushes: Sequence[Push]) -> list[list[Push]]:
-    return [[push for push in pushes if push.key == key]
-            for key in dict.fromkeys(push.key for push in pushes)]
-
-
 def run(answer: Answer, num_workers: int, pushes: str,
         early: bool = False) -> Notes:
-    """What each pull returned; also of servers for one key each."""
-    _two_servers(answer, num_workers, early)
+    """What each pull returned; and of each key, if it were alone."""
     made = pushes_of(pushes)
-    return [_play(answer, num_workers, some, early)['pulled']
-            for some in (made, *of_each_key(made))]
+    pulled, *alone = [
+        _play(answer, num_workers, some, early)['pulled']
+        for some in (made, *([push for push in made if push.key == key]
+                             for key in {push.key: 0 for push in made}))]
+    pull = vars(answer).get('pull')
+    if not any(pulled) and pull and not returns(pull):
+        raise Wrong(nothing_returned(pull), anywhere=True)
+    if not early:
+        _judge_new(answer, num_workers)
+    return {'pulled': pulled, 'alone': alone}
 
 
-def _two_servers(answer, num_workers, early):
-    """Raise `Wrong` if a new server has what was pushed to another one, or
-    if (not early) it takes a sum of zeros for no sum."""
-    key = object()  # no server has had it before
-    try:
-        server, other = answer(num_workers), answer(num_workers)
-        for rank in range(num_workers):
-            server.push(key, rank, np.ones(2))
-        ones, new = server.pull(key, 0), other.pull(key, 0)
-        for rank in range(num_workers):
-            other.push(key, rank, np.zeros(2))
-        zeros = other.pull(key, 0)
-    except Exception:  # the other calls will show what is wrong
-        return
-    if np.array_equal(new, np.full(2, num_workers)):
-        raise Wrong('each worker has pushed to one SyncServer. A pull from a '
-                    'second one, which is new, returns the sum. A dict or '
-                    'list that is not made in `__init__` belongs to both.')
-    if ones is not None and zeros is None and not early:
-        raise Wrong('each worker has pushed [0, 0], and a pull returns None. '
-                    '[0, 0] is right: it is a sum, too.')
+def _judge_new(answer, num_workers):
+    """A new server has no sums; and a sum of zeros is a sum, too."""
+    if answer(num_workers).pull('w', 0) is not None:
+        raise Wrong('a new server already has a sum for key w. What is made '
+                    'outside `__init__` belongs to all servers.',
+                    anywhere=True)
+    server = answer(num_workers)
+    for rank in range(num_workers):
+        server.push('w', rank, np.zeros(2))
+    if server.pull('w', 0) is None:
+        raise Wrong('each worker has pushed [0, 0], and a pull returns None; '
+                    '[0, 0] is right.', anywhere=True)
 
 
 def _play(answer, num_workers, pushes, early=False, use_again=''):
@@ -140,42 +133,30 @@ def _play(answer, num_workers, pushes, early=False, use_again=''):
     use_again: which arrays a worker overwrites after the call, 'pushed' or
     'pulled'. Returns what was pulled, and what is in the pushed arrays now.
     """
+    without(answer, *_lesson())
     given, pulled, before = arrays_of(pushes), [], 0
-    calls, name = calls_of(num_workers, pushes, early), 'SyncServer(...)'
-    try:
-        with forbidding(*_ours(), calls_of, _pull):
-            server = answer(num_workers)
-            for call in calls:
-                key, rank = call[:2]
-                if isinstance(call, Push):
-                    name = f'push({key!r}, {rank}, ...)'
-                    server.push(key, rank, given[before])
-                    if use_again == 'pushed':
-                        given[before] = JUNK
-                    before += 1
-                    continue
-                name = f'pull({key!r}, {rank})'
-                got = server.pull(key, rank)
-                pulled.append(_numbers(got))
-                if use_again == 'pulled' and np.ndim(got):
-                    name += f'[:] = {JUNK:g}'
-                    got[:] = [JUNK] * len(got)
-    except (NotImplementedError, Wrong):
-        raise
-    except Exception as error:
-        raise Wrong(f'{_pushed(pushes[:before])}. Then `{name}` stops with '
-                    f'{type(error).__name__}: {error}{student_line(error)}'
-                    ) from None
+    server = answer(num_workers)
+    for call in calls_of(num_workers, pushes, early):
+        if isinstance(call, Push):
+            server.push(call.key, call.rank, given[before])
+            if use_again == 'pushed':
+                given[before] = JUNK
+            before += 1
+            continue
+        got = server.pull(call.key, call.rank)
+        pulled.append(_numbers(got))
+        if use_again == 'pulled' and np.ndim(got):
+            got[:] = [JUNK] * len(got)
     return {'pulled': pulled, 'given': given}
 
 
-def _ours():
-    """The functions of our server; none without MXNet, which it needs."""
+def _lesson():
+    """The chapter's classes; none without MXNet, which they need."""
     try:
         from d2lps.kvstore.server import Server, Shard
     except NotInstalled:
         return ()
-    return Server.push, Shard.update
+    return Server, Shard
 
 
 def _numbers(array):
@@ -184,96 +165,89 @@ def _numbers(array):
         return None
     numbers = np.asarray(array)
     if numbers.dtype.kind not in 'iuf' or not numbers.size:
-        raise Wrong(f'`pull` returned {shown(array)}. An array is wanted, '
-                    'the sum of a round, or None for "wait".')
+        raise Wrong(f'`pull` returned {brief(array)}; an array, the sum of a '
+                    'round, or None for "wait" is right.')
     return numbers.tolist()
 
 
-def judge(wrong_in: Callable[..., str], notes: Notes, num_workers: int,
-          pushes: str, early: bool = False) -> None:
+def judge(sums: bool, notes: Notes, num_workers: int, pushes: str,
+          early: bool = False) -> None:
+    """The first pull that is wrong.
+
+    sums: whether the values of sums count, too.
+    """
     made = pushes_of(pushes)
-    said, *apart = [
-        _first_wrong(wrong_in, pulls_of(num_workers, some, early), pulled,
-                     arrays_of(some))
-        for some, pulled in zip((made, *of_each_key(made)), notes,
-                                strict=True)]
-    if said and not any(apart):
-        said += (' But if each key has a server of its own, all your results '
-                 'are right.')
-    if said:
-        raise Wrong(said)
+    try:
+        _judge_pulls(sums, notes['pulled'], num_workers, made, early)
+    except Wrong as error:
+        keys = [*{push.key: 0 for push in made}]
+        try:
+            for key, pulled in zip(keys, notes['alone'], strict=True):
+                _judge_pulls(sums, pulled, num_workers,
+                             [push for push in made if push.key == key],
+                             early)
+        except Wrong:
+            raise error from None
+        raise Wrong(f'{str(error).rstrip(".")}. With one key alone your '
+                    'server is right: each key needs rounds of its own.'
+                    ) from None
 
 
-def _first_wrong(wrong_in, pulls, pulled, arrays):
-    """What `wrong_in` says of a pull, the first that is not ''."""
-    for k, (pull, got) in enumerate(zip(pulls, pulled, strict=True)):
-        said = wrong_in(pull, got, arrays)
-        if said and not any(pulled):
-            return f'{said} Each pull of this check returned None.'
-        for other, sum_of_other in zip(pulls[:k], pulled):
-            if said and got is None and sum_of_other is not None and (
-                    (other.key, other.round) == (pull.key, pull.round)):
-                return (f'{said} Worker {other.rank} has pulled this sum '
-                        'before. Each worker can pull it, as often as it '
-                        'likes.')
-        if said:
-            return said
-    return ''
+def _judge_pulls(sums, pulled, num_workers, made, early):
+    arrays = arrays_of(made)
+    for pull, got in zip(pulls_of(num_workers, made, early), pulled,
+                         strict=True):
+        right = None if pull.missing else arrays[
+            [made.index(push) for push in pull.right]].sum(axis=0).tolist()
+        if got == right or not sums and (got is None) == (right is None):
+            continue
+        what = (f'after {_words(pull.before)}, worker {pull.rank} pulls '
+                f'{pull.key}')
+        if got is None:
+            raise Wrong(f'{what} and gets None; {_sum_of(pull)} is right.'
+                        + ' Each pull returned None.' * (
+                            not any(pulled) and len(pulled) > 1))
+        if right is None:
+            raise Wrong(f'{what} and gets {brief(np.ravel(got)[0])}; None is '
+                        'right. ' + (
+                            f'Worker {pull.missing[0]} has not pushed for '
+                            f'round {pull.round} of {pull.key}.'
+                            if pull.round else
+                            f'Worker {pull.rank} has not pushed {pull.key}.'))
+        if np.shape(got) != np.shape(right):
+            raise Differs(f'{what} and gets {brief(got)}; the sum of arrays '
+                          f'of {len(right)} numbers is right', got, right)
+        raise Differs(
+            f'{what} and gets {brief(got[0])}; {_sum_of(pull)} is right'
+            if got[0] != right[0] else
+            f'{what} and gets {brief(got)}; {brief(right)} is right',
+            got, right, values={'num_workers': num_workers},
+            place=_place(pull, np.array(got), arrays), summed='num_workers')
 
 
-def wrong_wait(pull: Pull, got: list | None, _: np.ndarray) -> str:
-    """Whatever the sum is."""
-    if pull.missing and got is not None:
-        return (f'{_story(pull)} gets {_first(got)}, and None is right. ' + (
-            f'Its last push is for round {pull.round}, where the push of '
-            f'worker {pull.missing[0]} is missing.' if pull.round else
-            'It has not pushed for this key yet.'))
-    return '' if pull.missing or got is not None else (
-        f'{_story(pull)} gets None, and {_sum_of(pull)} is right: every '
-        f'worker has pushed for round {pull.round}.')
-
-
-def wrong_sum(pull: Pull, got: list | None, arrays: np.ndarray) -> str:
-    """The sum of a pull that need not wait."""
-    if got is None:
-        return wrong_wait(pull, got, arrays)
-    if np.shape(got) != arrays[0].shape:
-        return (f'{_story(pull)} gets {shown(got)}. Arrays of '
-                f'{arrays[0].size} numbers are pushed, so their sum has as '
-                'many numbers.')
-    parts = arrays[[pull.before.index(push) for push in pull.right]]
-    right = parts.sum(axis=0)
-    if got[0] != right[0]:
-        return (f'{_story(pull)} gets {got[0]:.10g}, and {_sum_of(pull)} is '
-                f'right: push {pull.round} of every worker. '
-                f'{_hint(pull, np.array(got), arrays)}')
-    for k in np.flatnonzero(got != right):
-        words = ' + '.join(f'{part:g}' for part in parts[:, k])
-        return (f'{_story(pull)} gets an array `a`. `a[0]` is right, '
-                f'{_sum_of(pull)}. But `a[{k}]` is {got[k]:.10g}, and '
-                f'{words} = {right[k]:g} is right.')
-    return ''
-
-
-def _hint(pull, got, arrays):
+def _place(pull, got, arrays):
     """A push that is wrong in a sum, and one that it lacks: by the marks."""
     times = got[1:] / MARK
     if not np.isin(times, range(4)).all() or times @ arrays[:, 0] != got[0]:
-        return 'Yours is not a sum of the pushed arrays.'
+        return ''  # it is no sum of pushed arrays
     inside = Counter({push: int(often)
-                      for push, often in zip(pull.before, times)})
-    text = ''
-    for push in [*inside - Counter(pull.right)][:1]:
-        text = f'Your sum also has {push.value} of worker {push.rank}'
-        text += (
-            f' for key {push.key!r}. Each key has rounds of its own.'
-            if push.key != pull.key else
-            ' a second time.' if push in pull.right else
-            f'. This is push {push.number} of worker {push.rank}, so it '
-            f'belongs to round {push.number}.')
-    for push in [*Counter(pull.right) - inside][:1]:
-        text += f' Your sum lacks {push.value} of worker {push.rank}.'
-    return text.strip()
+                      for push, often in zip(pull.before, times) if often})
+    more, less = (sorted(one - other) for one, other in (
+        (inside, Counter(pull.right)), (Counter(pull.right), inside)))
+    words = []
+    if more:
+        of = f' of round {more[0].number}' if more[0] not in pull.right else (
+            ' a second time')
+        words.append(f'also has {_values(more)}' + (
+            f' for key {more[0].key}' if more[0].key != pull.key else of))
+    if less:
+        words.append(f'lacks {_values(less)}')
+    return f'Yours {", and ".join(words)}.' if words else ''
+
+
+def _values(pushes):
+    return ' and '.join(f'{push.value} of worker {push.rank}'
+                        for push in pushes)
 
 
 def _sum_of(pull):
@@ -281,25 +255,9 @@ def _sum_of(pull):
     return f'{" + ".join(map(str, values))} = {sum(values)}'
 
 
-def _story(pull):
-    """Who has pushed what, and who pulls, in words."""
-    return (f'{_pushed(pull.before)}. Worker {pull.rank} pulls key '
-            f'{pull.key!r} and')
-
-
-def _pushed(pushes):
-    """Who has pushed what, key by key, in words."""
-    values = {}
-    for push in sorted(pushes):
-        values.setdefault((push.key, push.rank), []).append(str(push.value))
-    return ', '.join(
-        f'worker {rank} has pushed {", then ".join(some)} for key {key!r}'
-        for (key, rank), some in values.items()) or 'no worker has pushed'
-
-
-def _first(got):
-    """The first number, in words."""
-    return 'None' if got is None else f'{np.ravel(got)[0]:.10g}'
+def _words(pushes):
+    """Pushes as in a case: 'w0 w0 w1'."""
+    return ' '.join(f'{push.key}{push.rank}' for push in pushes) or 'no push'
 
 
 def run_arrays(answer: Answer, num_workers: int, pushes: str) -> Notes:
@@ -313,27 +271,25 @@ def judge_arrays(notes: Notes, num_workers: int, pushes: str) -> None:
     """Whether arrays are the workers' own, whatever the sums are."""
     made, plain = pushes_of(pushes), notes['']
     if not any(plain['pulled']):
-        raise Wrong('all workers have pushed, and each pull of this check '
-                    'returned None. The arrays are checked when there are '
-                    'sums.')
+        raise Wrong('each pull returned None. The arrays are checked when '
+                    'there are sums.')
     for push, was, now in zip(made, arrays_of(made).tolist(), plain['given'],
                               strict=True):
         if now != was:
-            raise Wrong(f'worker {push.rank} has pushed {was}, and now the '
-                        f'array has {now}. It belongs to the worker; the '
-                        'server may only read it.')
-    for use, wanted in (
-            ('pushed', 'the server needs a copy of its numbers.'),
-            ('pulled', 'each pull needs an array of its own.')):
-        for pull, was, now in zip(
-                pulls_of(num_workers, made), plain['pulled'],
-                notes[use]['pulled'], strict=True):
+            raise Wrong(f'worker {push.rank} has pushed {was[0]:g}, and later '
+                        f'its array has {now[0]:g}. The server may only read '
+                        'it.')
+    for use, wanted in (('pushed', 'The server needs a copy.'),
+                        ('pulled', 'Each pull needs a copy.')):
+        for pull, was, now in zip(pulls_of(num_workers, made),
+                                  plain['pulled'], notes[use]['pulled'],
+                                  strict=True):
             if now != was:
+                first = 'None' if now is None else f'{np.ravel(now)[0]:g}'
                 raise Wrong(
-                    f'worker {pull.rank} pulls {_first(was)}. But if each '
-                    f'worker writes {JUNK:g} into the array that it has '
-                    f'{use}, this pull finds {_first(now)}. The array '
-                    f'belongs to the worker, so {wanted}')
+                    f'worker {pull.rank} pulls {np.ravel(was)[0]:g}. If '
+                    f'workers write {JUNK:g} into arrays that they have '
+                    f'{use}, it pulls {first}. {wanted}')
 
 
 def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
@@ -370,18 +326,14 @@ def judge_memory(notes: Notes, num_workers: int, pulls: Sequence[int]
                  ) -> None:
     """Whether what is kept grows, if there is a sum in the end."""
     if not notes['told']:
-        raise Wrong('all workers have pushed equally often, and in the end a '
-                    'pull returns None. The memory is checked when there is '
-                    'a sum.')
-    grown = notes['grown']
-    if grown > 2:
-        raise Wrong(f'after {ROUNDS} more complete rounds, the server keeps '
-                    f'{grown:.0f} arrays more than before, about '
-                    f'{grown / ROUNDS:.2g} for each round; at most 2 more '
-                    'are allowed. When round 2 is complete, no worker can '
-                    'ask for round 1 any more.'
-                    + ' No worker pulls here, so a push must make the sum of '
-                    'its round.' * (not pulls))
+        raise Wrong('in the end a pull returns None. The memory is checked '
+                    'when there is a sum.')
+    if notes['grown'] > 2:
+        raise Wrong(f'after {ROUNDS} more rounds the server keeps '
+                    f'about {notes["grown"]:.0f} more arrays; 2 are right at '
+                    'most. When round 2 is complete, nobody can ask for '
+                    'round 1.'
+                    + ' No worker pulls here.' * (not pulls))
 
 
 def picture(answer: Answer) -> Picture:
@@ -423,22 +375,23 @@ def picture(answer: Answer) -> Picture:
 CHECKS = {
     'rounds': Check(
         [{'num_workers': 2, 'pushes': 'w0 w0 w1'},
+         {'num_workers': 2, 'pushes': 'w0 v1 w1 v0'},
          {'num_workers': 2, 'pushes': 'w0 w1 w0 w0 w1 w1'},
          {'num_workers': 3, 'pushes': 'w1 w2 w2 w1 w1 w0 w2 w0 w0'},
          {'num_workers': 2, 'pushes': 'w1 w1 v1 v1 w0 w0 w0 v0 v1 w1 v0 v0'}],
-        run, partial(judge, wrong_sum),
-        'each sum has one push of every worker: 2 + 20 = 22.'),
+        run, partial(judge, True),
+        'each sum has one push of every worker: 2 + 20 = 22.', case=''),
     'wait': Check(
         [{'num_workers': 2, 'pushes': 'w0 w0 w1 w1'},
          {'num_workers': 3, 'pushes': 'w0 w1 w2 w0 w2 w1 w2 w0 w1'},
          {'num_workers': 2, 'pushes': 'w1 v0 w0 w1 v1 v0 w1 w0 w0 v0 v1 v1'}],
-        partial(run, early=True), partial(judge, wrong_wait, early=True),
-        'the right workers must wait.'),
+        partial(run, early=True), partial(judge, False, early=True),
+        'the right workers must wait.', case=''),
     'arrays': Check(
         [{'num_workers': 2, 'pushes': 'w0 w1 w0 w1 w0 w1'},
          {'num_workers': 3, 'pushes': 'w1 w2 w0 w1 w0 w2 w1 w2 w0'}],
         run_arrays, judge_arrays,
-        'workers can change their arrays after push and pull.'),
+        'workers can change their arrays after push and pull.', case=''),
     'memory': Check(
         [{'num_workers': 3, 'pulls': [0, 1, 2]},
          {'num_workers': 2, 'pulls': [1]}, {'num_workers': 2, 'pulls': []}],

@@ -7,14 +7,15 @@ a table of NVLinks, and returns the order of GPUs of each ring. The truth is
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from operator import index
-from reprlib import repr as short
 from typing import TypeAlias
 
 import numpy as np
 
 from d2lps.collectives import cables as ours
-from d2lps.exercises.checking import (SLOWER, Answer, Check, Notes, Picture,
-                                      Wrong, forbidding, functions_of, in_time)
+from d2lps.exercises.checking import (SLOWER, Answer, Check, Differs, Notes,
+                                      Picture, Wrong, in_time, returned,
+                                      without)
+from d2lps.explaining import brief
 from d2lps.figures import describe
 from d2lps.units import several
 
@@ -23,17 +24,16 @@ MOST_SECONDS = 2 * SLOWER  # of processor time; the solution needs 0.1
 
 
 def run(answer: Answer, table: str, cables: Table) -> Notes:
-    late = (f'your function was stopped: it had searched for {MOST_SECONDS} '
-            'seconds. Does it look at the same rings again and again?')
-    with forbidding(*functions_of(ours)), in_time(MOST_SECONDS, lambda: late):
-        found = answer(np.array(cables))
+    without(answer, ours.rings_of, ours.most_rings)
+    with in_time(MOST_SECONDS, lambda: 'your function searched for '
+                 f'{MOST_SECONDS} s, so it was stopped.'):
+        found = returned(answer, np.array(cables))
         try:  # a generator searches only here
             return [[*map(index, order)] for order in found]
         except TypeError:
-            raise Wrong(
-                f'your function returned {short(found)}. A list of orders is '
-                'wanted, such as [[0, 1, 2], [0, 1, 2]] for two rings, or [] '
-                'for none.') from None
+            raise Wrong(f'you return {brief(found)}; a list of orders is '
+                        'right, such as [[0, 1, 2], [0, 1, 2]], or [].',
+                        anywhere=True) from None
 
 
 def rings_left(cables: Table, used: Sequence[Sequence[int]] = ()
@@ -55,34 +55,27 @@ def _hops(order: Sequence[int]) -> list[tuple[int, int]]:
 
 def judge_rings(found: Notes, table: str, cables: Table) -> None:
     """Each order goes through all GPUs, over cables, and closes."""
-    gpus = range(len(cables))
-    there = rings_left(cables)
-    none = '' if there else ' There is no ring here, so [] is right.'
+    gpus, there = [*range(len(cables))], rings_left(cables)
     if there and not found:
-        raise Wrong(f'you found no ring. There is {_begins(cables)}.')
+        raise Wrong(f'you return []; {there[0]} is a ring')
     for order in found:
         for gpu in [*order, *gpus]:
-            count = order.count(gpu)
-            if count != (gpu in gpus):
-                raise Wrong(
-                    f'{short(order)} {"has" if count else "lacks"} GPU {gpu}'
-                    f'{" twice" * (count == 2)}. A ring has each of GPUs 0 to '
-                    f'{len(gpus) - 1} once, and the way back is not written.'
-                    f'{none}')
-        for a, b in _hops(order):
+            times = order.count(gpu)
+            if times != (gpu in gpus):
+                raise Differs(
+                    f'{brief(order)} {"has" if times else "lacks"} GPU {gpu}'
+                    f'{" twice" * (times == 2)}; each of GPUs 0 to {gpus[-1]} '
+                    'once is right', found,
+                    place='The way back to the first GPU is not written.'
+                    if len(order) > 1 and order[0] == order[-1] else '')
+        for a, b in zip(order, [*order[1:], *order[:1]]):
             if not cables[a][b]:
-                closing = (' (a ring goes from its last GPU back to its first)'
-                           if {a, b} == {order[0], order[-1]} else '')
-                raise Wrong(f'{order} goes from GPU {a} to GPU {b}{closing}, '
-                            f'but no cable joins these two.{none}')
-
-
-def _begins(cables, used=()):
-    """The beginning of a ring over the cables that are left, in words."""
-    order = rings_left(cables, used)[0]
-    if order in used:
-        return f'{order} once more'
-    return f'a ring that begins with GPUs {", ".join(map(str, order[:3]))}'
+                raise Wrong(
+                    f'{order} goes from GPU {a} to GPU {b}; no cable joins '
+                    'these two. ' + (
+                        '[] is right: there is no ring.' if not there else
+                        'That is the way back to the first GPU.' * (
+                            (a, b) == (order[-1], order[0]))))
 
 
 def judge_once(found: Notes, table: str, cables: Table) -> None:
@@ -92,33 +85,38 @@ def judge_once(found: Notes, table: str, cables: Table) -> None:
     for k, order in enumerate(found):
         for a, b in _hops(order):
             users[a, b].append(k)
-            if len(users[a, b]) <= cables[a][b]:
-                continue
-            text = (f'your rings {", ".join(str(j + 1) for j in users[a, b])} '
-                    f'have GPUs {a} and {b} as neighbours, and the table '
-                    f'joins these two by {several(cables[a][b], "cable")}.')
-            for j in users[a, b][:-1]:
-                if {*_hops(found[j])} == {*_hops(order)}:
-                    text += f' Rings {j + 1} and {k + 1} are the same ring.'
-            raise Wrong(text)
+            if len(users[a, b]) > cables[a][b]:
+                rings = ' and '.join(str(j + 1) for j in users[a, b])
+                same = [j + 1 for j in users[a, b][:-1]
+                        if {*_hops(found[j])} == {*_hops(order)}]
+                there, back = ([
+                    j + 1 for j in users[a, b] if ends in zip(
+                        found[j], [*found[j][1:], *found[j][:1]])]
+                    for ends in ((a, b), (b, a)))
+                raise Wrong(
+                    f'GPUs {a} and {b} are neighbours in rings {rings} of '
+                    f'your {len(found)}; they have '
+                    f'{several(cables[a][b], "cable")}.' + (
+                        f' Rings {same[0]} and {k + 1} are the same.' if same
+                        else f' Ring {there[0]} goes from {a} to {b}, and '
+                             f'ring {back[0]} from {b} to {a}.'
+                        if there and back else ''))
 
 
 def judge_most(found: Notes, table: str, cables: Table) -> None:
     """There are as many rings as can be."""
     judge_once(found, table, cables)
     most = len(rings_left(cables))
-    if len(found) >= most:
+    if len(found) == most:
         return
-    text = f'you found {len(found)} of {most} rings.'
+    text = f'you return {several(len(found), "ring")}; {most} are possible.'
     for k in range(1, len(found) + 1):
         rest = len(rings_left(cables, found[:k]))
         if k + rest < most:
-            raise Wrong(f'{text} After {" and ".join(map(str, found[:k]))} '
-                        f'the cables that are left make {rest or "no"} '
-                        f'ring{"s" * (rest > 1)} more, whatever you do. Take '
-                        'the last of these rings back, and try another one.')
-    raise Wrong(f'{text} The cables that they leave make another one: '
-                f'{_begins(cables, found)}.')
+            raise Wrong(f'{text} Your ring {k} leaves cables for '
+                        f'{rest or "no"} more, not for {most - k}.')
+    raise Wrong(f'{text} The cables that are left make '
+                f'{rings_left(cables, found)[0]}.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -197,9 +195,11 @@ SHOWN = [V100, FOUR, HANGING]
 _WITH = [V100, P100, FOUR, THREE, ANEW, SEVEN, ODD]
 CHECKS = {
     'rings': Check(_WITH, run, judge_rings,
-                   'each is a ring through all GPUs, over cables.'),
-    'once': Check(_WITH, run, judge_once, 'no cable is in two rings.'),
-    'most': Check(_WITH, run, judge_most, 'there are as many rings as '
-                                          'possible.'),
+                   'each is a ring through all GPUs, over cables.',
+                   case='{table}'),
+    'once': Check(_WITH, run, judge_once, 'no cable is in two rings.',
+                  case='{table}'),
+    'most': Check(_WITH, run, judge_most,
+                  'there are as many rings as possible.', case='{table}'),
     'none': Check([PAIRS, ROW, SIX, HANGING], run, judge_most,
-                  'if there is no ring, you return none.')}
+                  'if there is no ring, you return none.', case='{table}')}

@@ -5,13 +5,13 @@ To chapters 9 and 10, notebooks/09-a-real-parameter-server.ipynb.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import index
+from operator import index, itemgetter
 from reprlib import repr as short
 from typing import TypeAlias
 
-from d2lps.checks import shown
-from d2lps.exercises.checking import (SLOWER, Answer, Check, Notes, Picture,
-                                      Wrong, forbidding, in_time)
+from d2lps.exercises.checking import (SLOWER, Answer, Check, Differs, Notes,
+                                      Picture, Wrong, in_time, returned,
+                                      unchanged)
 from d2lps.figures import describe
 
 Pieces: TypeAlias = Sequence[Sequence[int]]  # (server, key, start, end)
@@ -20,20 +20,25 @@ LENET = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
 SECONDS = 1 * SLOWER  # of processor time, for both calls; right: 0.001
 
 
-def run(answer: Answer, sizes: Sequence[int], n: int) -> Notes:
-    """The pieces of two calls, and the list of sizes after them.
+def run(answer: Answer, sizes: Sequence[int], n: int,
+        twice: bool = False) -> Notes:
+    """The pieces; twice: they must be the same in a second call.
 
     Both calls are in one process. What differs from process to process, such
     as an order by the `hash` of texts, is not seen here.
     """
-    from d2lps.kvstore.placement import place
     mine = [*sizes]
-    with forbidding(place, share_of), in_time(SECONDS, lambda: (
-            f'your function was not done after {SECONDS} s. The largest key '
-            f'has {max(sizes):,} elements, so a loop over single elements '
-            'takes too long.')):
-        return {'pieces': _plain(answer(mine, n)),
-                'again': _plain(answer([*sizes], n)), 'sizes': mine}
+    # Who changes the sizes loses one part only.
+    with unchanged(**{'sizes': mine} if twice else {}), in_time(
+            SECONDS, lambda: f'no result after {SECONDS} s, the limit. The '
+                             f'largest key has {max(sizes):,} elements.'):
+        pieces = _plain(returned(answer, mine, n))
+        again = _plain(returned(answer, [*sizes], n)) if twice else pieces
+    if again != pieces:
+        raise Wrong(f'two calls with the same sizes return {len(pieces)} and '
+                    f'{len(again)} pieces, and they differ; the same pieces '
+                    'are right.')
+    return pieces
 
 
 def _plain(pieces):
@@ -43,83 +48,64 @@ def _plain(pieces):
     except TypeError:
         found = [[]]
     if any(len(piece) != 4 for piece in found):
-        raise Wrong(f'your function returned {shown(pieces)}. A list of '
-                    '(server, key, start, end) is wanted, four whole numbers '
-                    'for each piece.')
+        raise Wrong(f'you return {short(pieces):.60}; a list of (server, key, '
+                    'start, end), four whole numbers each, is right.',
+                    anywhere=True)
     return found
 
 
-def judge(wrong_of: Callable[..., str], notes: Notes, sizes: Sequence[int],
+# The pieces, read in another way: if all is right then, a student hears it.
+READINGS: dict[str, Callable] = {
+    'The last number of each piece is 1 too small.':
+        lambda server, key, start, last: (server, key, start, last + 1),
+    'Your last number is how many elements a piece has; `end` is wanted.':
+        lambda server, key, start, many: (server, key, start, start + many),
+    'Server and key are interchanged.':
+        lambda key, server, start, end: (server, key, start, end)}
+
+
+def judge(wrong_of: Callable[..., str], pieces: Notes, sizes: Sequence[int],
           n: int) -> None:
     """Raise what `wrong_of` says of the pieces, unless it is ''."""
-    said, more = wrong_of(notes, sizes, n), len(notes['again'])
-    if said and more > len(notes['pieces']):
-        said += (f' Called again, your function returns {more} pieces in '
-                 f'place of {len(notes["pieces"])}: some stay from call to '
-                 'call.')
-    if said:
-        raise Wrong(f'{said} (sizes = {short(sizes)})')
+    if words := wrong_of(pieces, sizes, n):
+        lost = not_whole(pieces, sizes, n)
+        raise Differs(  # '': other changes can be right by luck
+            f'sizes = {short(sizes)}, n = {n}: {words}', pieces, '', known={
+                (said,): said for said, read in READINGS.items() if lost
+                and not not_whole([read(*piece) for piece in pieces], sizes,
+                                  n)})
 
 
-def not_whole(notes: Notes, sizes: Sequence[int], n: int) -> str:
-    """Is each element of each key in one piece?"""
-    said = _wrong_element(notes['pieces'], sizes)
-    if said:
-        return said + _hint(notes['pieces'], sizes)
-    if notes['sizes'] != sizes:
-        return ('your function has changed the list of sizes. The caller '
-                'still needs it.')
-    return '' if notes['again'] == notes['pieces'] else (
-        'called twice with the same sizes, it returns different pieces. Two '
-        'workers would look for an element on two servers.')
-
-
-def _wrong_element(pieces, sizes):
+def not_whole(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
     """What is wrong with the first piece that does not fit its key, or with
     the first element that is not in exactly one piece; '' if all is right."""
     for piece in pieces:
         _, key, start, end = piece
         if not 0 <= key < len(sizes):
-            return (f'the piece {_words(piece)} is of key {key}, but keys are '
-                    f'0 to {len(sizes) - 1}.')
+            return (f'{_words(piece)} is of key {key}; keys 0 to '
+                    f'{len(sizes) - 1} are right')
         if not 0 <= start <= end <= sizes[key]:
-            return (f'the piece {_words(piece)} goes from {start:,} to '
-                    f'{end:,}, but key {key} goes from 0 to {sizes[key]:,}.')
+            return (f'{_words(piece)} goes from {start:,} to {end:,}; key '
+                    f'{key} goes from 0 to {sizes[key]:,}')
     for key, size in enumerate(sizes):
         reached, last = 0, None
         mine = [piece for piece in pieces
                 if piece[1] == key and piece[2] < piece[3]]
-        mine.sort(key=lambda piece: piece[2:])
+        mine.sort(key=itemgetter(2, 3))
         for piece in [*mine, (0, key, size, size)]:
-            element = (f'of key {key}, element {min(piece[2], reached):,} of '
-                       f'{size:,}')
             if piece[2] < reached:
-                return (f'{element} is in two pieces, {_words(last)} and '
-                        f'{_words(piece)}. Both servers would update it.')
+                return (f'element {piece[2]:,} of key {key} is in '
+                        f'{_words(last)} and {_words(piece)}; one piece is '
+                        'right')
             if piece[2] > reached:
-                return f'{element} is in no piece.' + (
-                    f' The piece before it is {_words(last)}.' if last else '')
+                return (f'element {reached:,} of key {key} is in no piece; '
+                        'one is right')
             reached, last = piece[3], piece
     return ''
 
 
 def _words(piece):
-    return '(server {}, key {}, {}, {})'.format(*piece)
-
-
-# The pieces, read in another way: if all is right then, a student hears it.
-READINGS: dict[str, Callable] = {
-    'if `end` were the last element of a piece':
-        lambda server, key, start, last: (server, key, start, last + 1),
-    'if the last number were how many elements a piece has':
-        lambda server, key, start, many: (server, key, start, start + many)}
-
-
-def _hint(pieces, sizes):
-    for words, read in READINGS.items():
-        if not _wrong_element([read(*piece) for piece in pieces], sizes):
-            return f' Your pieces would be right {words}.'
-    return ''
+    return '({}, {}, {}, {})'.format(*piece)
 
 
 def share_of(sizes: Sequence[int], n: int) -> int:
@@ -135,63 +121,46 @@ def load_of(pieces: Pieces, n: int) -> Counter[int]:
     return load
 
 
-def _not_all(pieces, sizes):
-    """Nothing at all is placed very evenly, too."""
-    there = sum(load_of(pieces, 0).values())
-    return '' if there >= sum(sizes) else (
-        f'only {there:,} of {sum(sizes):,} elements are in a piece. This '
-        f'check needs all of them: {_wrong_element(pieces, sizes)}'
-        f'{_hint(pieces, sizes)}')
+def _cuts(pieces):
+    return len(pieces) - len({key for _, key, *_ in pieces})
 
 
-def not_even(notes: Notes, sizes: Sequence[int], n: int) -> str:
-    """Has no server more than its share?"""
-    pieces, share = notes['pieces'], share_of(sizes, n)
-    load, of_key = load_of(pieces, n), Counter[int]()
-    least = min(range(n), key=load.__getitem__)
-    worst = max(load, key=load.__getitem__)
-    target = (f'A share, rounded up, is {share:,}, and server {least} has '
-              f'{load[least]:,}.')
+def not_even(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
+    """Has no server more than its share? Nothing at all is even, too."""
+    load, share = load_of(pieces, n), share_of(sizes, n)
+    if load.total() < sum(sizes):
+        return not_whole(pieces, sizes, n)
     for piece in pieces:
-        server, key, start, end = piece
-        of_key[key] += (end - start) * (server == worst)
-        if not 0 <= server < n:
-            return (f'the piece {_words(piece)} is on server {server}, but '
-                    f'servers are 0 to {n - 1}. {target}')
-    said = _not_all(pieces, sizes)
-    if said or load[worst] <= share:
-        return said
-    [(key, most)] = of_key.most_common(1)
-    return (f'server {worst} has {load[worst]:,} of {sum(sizes):,} elements, '
-            f'{most:,} of them from key {key}. {target}')
+        if not 0 <= piece[0] < n:
+            return (f'{_words(piece)} is on server {piece[0]}; servers 0 to '
+                    f'{n - 1} are right. A share, rounded up, is {share:,}; '
+                    f'server 0 has {load[0]:,}')
+    (worst, most), *_ = ranked = load.most_common()
+    least, fewest = ranked[-1]
+    return '' if most <= share else (
+        f'server {worst} has {most:,} elements; at most {share:,} is right. '
+        + (f'Server {least} has {fewest:,}.' if _cuts(pieces)
+           else 'No key is cut.'))
 
 
-def too_many(notes: Notes, sizes: Sequence[int], n: int) -> str:
+def too_many(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
     """Are there no more pieces than a cut for each border needs?
 
     To cut nothing needs few pieces, too. So all elements must be there, and
     no server may have far more than its share.
     """
-    pieces, most = notes['pieces'], len(sizes) + n - 1
+    load, most = load_of(pieces, n), len(sizes) + n - 1
     for piece in pieces:
         if piece[2] >= piece[3]:
-            return (f'the piece {_words(piece)} has no element. It would be '
-                    'an unnecessary message.')
-    said = _not_all(pieces, sizes)
-    if said:
-        return said
+            return (f'{_words(piece)} has no element; each piece with one or '
+                    'more is right')
     if len(pieces) > most:
-        of_key = Counter(piece[1] for piece in pieces)
-        [(key, often)] = of_key.most_common(1)
-        return (f'there are {len(pieces)} pieces, and keys + n - 1 = {most} '
-                f'are enough. The servers need n - 1 = {n - 1} cuts, and your '
-                f'pieces have {len(pieces) - len(of_key)}. Key {key} alone '
-                f'is in {often} pieces.')
-    load, share = load_of(pieces, n), share_of(sizes, n)
-    worst = max(load, key=load.__getitem__)
-    return '' if load[worst] <= share + n + len(sizes) else (
-        f'server {worst} has {load[worst]:,} elements, and a share is '
-        f'{share:,}. This check needs servers without far more than a share.')
+        return (f'you return {len(pieces)} pieces; at most keys + n - 1 = '
+                f'{most} is right. Keys are cut {_cuts(pieces)} times')
+    if max(load.values()) > share_of(sizes, n) + n + len(sizes) or (
+            load.total() < sum(sizes)):
+        return not_even(pieces, sizes, n)
+    return ''
 
 
 def picture(answer: Answer) -> Picture:
@@ -203,7 +172,7 @@ def picture(answer: Answer) -> Picture:
     n = 2
     rule = [[server, key, start, end] for key, size in enumerate(LENET)
             for server, start, end in place(key, size, n)]
-    yours = run(answer, LENET, n)['pieces']
+    yours = run(answer, LENET, n)
     share = share_of(LENET, n)
     rows = [('the rule', server, rule) for server in range(n)]
     rows += [('yours', server, yours) for server in range(n)]
@@ -244,17 +213,18 @@ CHECKS = {
         [{'sizes': LENET, 'n': 2}, {'sizes': LENET, 'n': 3},
          {'sizes': [7], 'n': 3}, {'sizes': [3, 0, 1], 'n': 2},
          {'sizes': MANY, 'n': 7}, {'sizes': [1_000_000_001, 3], 'n': 2}],
-        run, partial(judge, not_whole),
-        'each element of each key is in one piece.'),
+        partial(run, twice=True), partial(judge, not_whole),
+        'each element of each key is in one piece.', case=''),
     'even': Check(
         [{'sizes': LENET, 'n': 2}, {'sizes': LENET, 'n': 3},
          {'sizes': [7], 'n': 3}, {'sizes': [2, 1], 'n': 5},
          {'sizes': MANY, 'n': 7}],
         run, partial(judge, not_even),
-        'no server has more than its share: 64,534 of LeNet, on two.'),
+        'no server has more than its share: 64,534 of LeNet, on two.',
+        case=''),
     'pieces': Check(
         [{'sizes': LENET, 'n': 2}, {'sizes': LENET, 'n': 3},
          {'sizes': [4, 4], 'n': 2}, {'sizes': [50, 0, 30], 'n': 2},
          {'sizes': MANY, 'n': 7}],
         run, partial(judge, too_many),
-        'at most keys + n - 1 pieces, and no piece is empty.')}
+        'at most keys + n - 1 pieces, and no piece is empty.', case='')}

@@ -11,9 +11,10 @@ import numpy as np
 
 from d2lps.collectives import (Schedule, Send, simulate, strategies,
                                topology)
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, number)
+from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
+                                      Wrong, number, returned, without)
 from d2lps.exercises.measuring import Links, Measured
+from d2lps.explaining import Facts
 
 PLANS = {name: getattr(strategies, name) for name in (
     'ring', 'bidirectional_ring', 'tree', 'double_tree', 'running_sum',
@@ -44,7 +45,7 @@ PLANS |= {
 
 # What alpha, the overhead, and the bytes are a price of.
 TERMS = {'rounds': 'alpha', 'messages': 'the overhead',
-         'bytes': 'the number of bytes'}
+         'bytes': 'nbytes / bandwidth'}
 
 
 def costs(plan: Schedule) -> np.ndarray:
@@ -76,9 +77,8 @@ def _links(alpha_us, MB_per_s, overhead_us):
 
 
 def _predicted(answer, plan, nbytes, alpha, bandwidth, overhead):
-    with forbidding(costs, simulate.time):
-        returned = answer(plan, nbytes, alpha, bandwidth, overhead)
-    return number(returned, 'A number of seconds is wanted.')
+    return number(returned(answer, plan, nbytes, alpha, bandwidth, overhead),
+                  'a number of seconds is right')
 
 
 def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
@@ -98,6 +98,7 @@ def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
 def run(answer: Answer, plan: str, n: int, nbytes: float,
         **links: float) -> Notes:
     """What the prediction counts, of the plan and of each round alone."""
+    without(answer, simulate.time)
     schedule, prices = PLANS[plan](n), _links(**links)
     alpha, bandwidth, overhead = prices
     return {
@@ -119,86 +120,81 @@ def judge(term: str, notes: Notes, plan: str, n: int, nbytes: float,
     """Raise `Wrong` unless the prediction counts this term as the model."""
     schedule, column = PLANS[plan](n), [*TERMS].index(term)
     if abs(notes['for_nothing']) > 1e-9:
-        raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
-                    f'predict {notes["for_nothing"]:.4g} s. Then nothing '
-                    'costs time.')
+        raise Wrong('without bytes, and with alpha = overhead = 0, you '
+                    f'predict {notes["for_nothing"]:.4g} s; 0 is right.')
     mine, right = notes['counts'][column], costs(schedule)[:, column]
     if not _near(mine, right.sum()):
-        grows = ('the array grows, your prediction grows as if '
-                 f'{mine:.4g} times the array went through a cable'
-                 if term == 'bytes' else f'{TERMS[term]} grows by 1 µs, '
-                 f'your prediction grows by {mine:.4g} µs')
-        raise Wrong(f'when {grows}; {right.sum():.4g} is right for '
-                    f'{schedule.name}. '
-                    f'{_hint(term, notes, schedule, right, nbytes)}')
+        known: Facts = {}
+        if notes['faster'] > 0:
+            known['faster',] = ('With twice the bandwidth you predict more '
+                                'time.')
+        known |= {(words,): f'You count {words}.' for words, counts in
+                  _other_counts(term, schedule).items() if _near(mine, counts)}
+        raise Differs(
+            f'you count {TERMS[term]} {mine:.4g} times; {right.sum():.4g} '
+            'times is right', mine, float(right.sum()), values={}, known=known,
+            place=(
+                _place(term, notes['alone'], schedule, right, nbytes)),
+            unit='seconds')
 
 
-def _hint(term, notes, plan, right, nbytes):
-    """A wrong unit, or the first round that is wrong alone."""
-    column = [*TERMS].index(term)
-    mine, total = notes['counts'][column], right.sum()
-    if notes['faster'] > 0:
-        return 'With twice the bandwidth you predict more time.'
-    for factor in 1e-6, 1e-3, 1e3, 1e6:
-        if total and _near(mine / factor, total):
-            times = (f'{factor:,.0f} times too much' if factor > 1 else
-                     f'{1 / factor:,.0f} times too little')
-            return (f'That is {times}. Times are in seconds, and the '
-                    'bandwidth is in bytes per second.')
-    text = ''
-    if _near(mine, 0):
-        text = f'Does your function use {TERMS[term]} in every case? '
-    for k, (counts, count) in enumerate(zip(notes['alone'], right)):
-        if not _near(counts[column], count):
-            return (f'{text}Round {k + 1} alone is already wrong: your '
-                    f'prediction counts {counts[column]:.4g}, and '
-                    f'{count:.4g} is right. '
-                    + _what_happens(plan, k, term, nbytes,
-                                    counts[column] - count))
-    return ('Each round alone is right. A plan costs what its rounds cost, '
-            'added up.')
-
-
-def _what_happens(plan, k, term, nbytes, too_many):
-    """Words about the cost of a round.
-
-    too_many: by how much the student counts too many of this term.
-    """
-    sends = plan.rounds[k]
+def _other_counts(term, plan):
+    """Other ways to count, in words, and what they give for a plan."""
     if term == 'rounds':
-        return (f'It has {len(sends)} sends, and all of them travel at the '
-                'same time.')
-    size = plan.chunk_bytes(1)
-    chunks = Counter((send.src, send.dst) for send in sends)
-    data, messages = {}, {}  # from a worker to what it sends and receives
-    for node in plan.nodes:
-        data[node] = [sum(size[send.chunk] for send in sends
-                          if send[end] == node) for end in (0, 1)]
-        messages[node] = [sum(pair[end] == node for pair in chunks)
-                          for end in (0, 1)]
-    counted = data if term == 'bytes' else messages
-    busiest = max(counted, key=lambda node: max(counted[node]))
-    out, into = counted[busiest]
-    text = f'The busiest in this round is {_called(busiest)}. It '
+        return {'a latency for each send': sum(map(len, plan.rounds))}
+    size, counts = plan.chunk_bytes(1), Counter()
+    what, first = ('messages', 1) if term == 'messages' else ('bytes', 0)
+    for sends in plan.rounds:
+        chunks = [(send.src, send.dst, size[send.chunk]) for send in sends]
+        messages = [(*pair, 1) for pair in {one[:2] for one in chunks}]
+        loads = messages if first else chunks
+        both = Counter()
+        for src, dst, load in loads:
+            both.update({src: load, dst: load})
+        each = Counter((end, one[end]) for one in chunks for end in (0, 1))
+        counts.update({
+            f'the {what} of all workers': sum(
+                load for *_, load in loads) - first,
+            f'the {what} that a worker sends and receives together':
+                max(both.values()) - first})
+        if first:
+            counts['each chunk as a message'] += max(each.values()) - 1
+    return counts
+
+
+def _place(term, alone, plan, right, nbytes):
+    """The first round that is wrong, and what its busiest worker does."""
+    column = [*TERMS].index(term)
+    for k, (counts, count) in enumerate(zip(alone, right)):
+        if not _near(counts[column], count):
+            return (f'In round {k + 1} alone you count {counts[column]:.4g}; '
+                    f'{count:.4g} is right' + _busiest(
+                        plan, k, term, nbytes) + '.')
+    return 'Each round alone is right.'
+
+
+def _busiest(plan, k, term, nbytes):
+    """Words about the worker that decides the cost of a round."""
+    sends, size = plan.rounds[k], plan.chunk_bytes(nbytes)
+    if term == 'rounds':
+        return f': its {len(sends)} sends travel at the same time'
+    loads = {}  # of a worker and a direction: chunks, messages, bytes
+    for end, verb in (0, 'sends'), (1, 'receives'):
+        for node in plan.nodes:
+            mine = [send for send in sends if send[end] == node]
+            loads[node, verb] = (
+                len(mine), len({(send.src, send.dst) for send in mine}),
+                sum(size[send.chunk] for send in mine))
+    column = 2 if term == 'bytes' else 1
+    node, verb = max(loads, key=lambda place: loads[place][column])
+    who = node if isinstance(node, str) else f'worker {node}'
+    chunks, messages, nbytes = loads[node, verb]
     if term == 'bytes':
-        return (f'{text}sends {out:.4g} × nbytes = {out * nbytes:,.10g} bytes '
-                f'and receives {into:.4g} × nbytes = {into * nbytes:,.10g} '
-                'bytes.')
-    text += f'sends {out} messages and receives {into}.'
-    (src, dst), many = chunks.most_common(1)[0]
-    if too_many > 0 and many > 1:
-        text += (f' All {many} chunks from {_called(src)} to {_called(dst)} '
-                 'are one message.')
-    elif _near(too_many, 1):
-        text += ' The handling of the first message is in alpha already.'
-    other = max(data, key=lambda node: max(data[node]))
-    if too_many < 0 and other != busiest:
-        text += f' It is not {_called(other)}, which has the most bytes.'
-    return text
-
-
-def _called(node):
-    return node if isinstance(node, str) else f'worker {node}'
+        other = 'receives' if verb == 'sends' else 'sends'
+        return (f': {who} {verb} {nbytes:,.10g} bytes, and at the same time '
+                f'{other} {loads[node, other][2]:,.10g}')
+    return f': {who} {verb} {chunks} chunks in {messages} messages' + (
+        ', and the first is in alpha' * (messages > 0))
 
 
 def line_of(plan: str, n: int, **links: float) -> tuple[float, float]:
@@ -225,40 +221,26 @@ def run_crossover(answer: Answer, first: str, second: str, n: int,
         start, slope = line_of(plan, n, **links)
         return lambda nbytes: start + slope * nbytes
 
-    functions = line(first), line(second)
-    with forbidding(crossing, line_of):
-        returned = answer(*functions)
-    found = number(returned, 'A number of bytes is wanted; float("inf") is '
-                    'allowed, too.')
+    found = number(returned(answer, line(first), line(second)),
+                   'a number of bytes, or float("inf"), is right')
     return found if math.isfinite(found) else repr(found)  # JSON has no inf
 
 
 def judge_crossover(found: Notes, first: str, second: str, n: int,
                     **links: float) -> None:
     found, right = float(found), crossing(first, second, n, **links)
-    if right == math.inf:
-        good = found >= 1e15
-    else:
-        good = abs(found - right) <= (1e-3 * right + 1 if right else 0.5)
-    if good:
+    if (found >= 1e15 if right == math.inf else
+            abs(found - right) <= (1e-3 * right + 1 if right else 0.5)):
         return
-    (start, slope), (start_2, slope_2) = (
-        line_of(plan, n, **links) for plan in (first, second))
-    text = (f'you say {found:,.6g} bytes; {right:,.6g} is right. The first '
-            f'plan takes {start * 1e3:.4g} ms for no bytes and '
-            f'{slope * 1e9:.4g} ms for each MB more, the second plan '
-            f'{start_2 * 1e3:.4g} and {slope_2 * 1e9:.4g}. ')
-    if 0 <= found < 1e15:
-        one, two = start + slope * found, start_2 + slope_2 * found
-        text += (f'For {found:,.6g} bytes they take {one * 1e3:.4g} and '
-                 f'{two * 1e3:.4g} ms. ')
-    if slope and abs(slope - slope_2) <= 1e-9 * slope:
-        text += 'Each MB more costs both plans the same. '
-    raise Wrong(text + (
-        'There is no size from which on the second plan is faster. Never: '
-        'return float("inf").' if right == math.inf else
+    times = [start + slope * found for start, slope in (
+        line_of(plan, n, **links) for plan in (first, second))]
+    raise Differs(
+        f'you return {found:,.6g} bytes; {right:,.6g} is right', found, right,
+        place='The second plan is never faster.' if right == math.inf else
         'The second plan is faster for all sizes above 0.' if right == 0 else
-        'Where the two lines cross, both times are equal.'))
+        f'At your size the plans take {times[0] * 1e3:.4g} and '
+        f'{times[1] * 1e3:.4g} ms.' if 0 <= found < 1e15 else '',
+        unit='bytes')
 
 
 LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
@@ -297,7 +279,7 @@ def picture(predict: Answer, crossover: Answer,
             points.items(), (BLUE, ORANGE), 'os'):
         ax.plot(sizes, times, marker, color=color, label=label)
     try:
-        found = number(crossover(*functions), 'A number of bytes is wanted.')
+        found = number(crossover(*functions), 'a number of bytes is right')
         if nbytes[0] < found < nbytes[-1]:
             ax.axvline(found, color='gray', linestyle='-.', linewidth=1.5,
                        label=f'your crossover: {found:,.0f} bytes')
@@ -330,25 +312,26 @@ def _pairs(*pairs):
             for first, second, n in pairs]
 
 
+PLAN = '{plan}({n})'  # the case in a message
 CHECKS = {
     'rounds': Check(_cases(('ring', 4), ('tree', 5), ('one_shot', 4),
                            ('ring', 1)) + [
                     {**case, 'nbytes': 0} for case in _cases(('ring', 4))],
                     run, partial(judge, 'rounds'),
-                    'every round takes one latency.'),
+                    'every round takes one latency.', case=PLAN),
     'bytes': Check(_cases(('halving_doubling', 5), ('uneven', 4),
                           ('tree', 8), ('two_servers', 3),
                           ('two_busy', 6)) + [
                    {**case, 'nbytes': 3} for case in _cases(('ring', 4))],
                    run, partial(judge, 'bytes'),
                    'in each round the busiest cable decides the time of the '
-                   'bytes.'),
+                   'bytes.', case=PLAN),
     'messages': Check(_cases(('one_shot', 4), ('uneven', 4),
                              ('halving_doubling', 4), ('tree', 8),
                              ('two_busy', 6)),
                       run, partial(judge, 'messages'),
                       'each further message of the busiest worker costs an '
-                      'overhead.'),
+                      'overhead.', case=PLAN),
     'crossover': Check(_pairs(('recursive_doubling', 'ring', 4),
                               ('ring', 'recursive_doubling', 4),
                               ('tree', 'recursive_doubling', 8),
@@ -360,4 +343,4 @@ CHECKS = {
                            _pairs(('recursive_doubling', 'ring', 4))],
                        run_crossover, judge_crossover,
                        'from there on, and not before, the second plan is '
-                       'faster.')}
+                       'faster.', case='{first}({n}) and {second}({n})')}

@@ -140,8 +140,8 @@ class Group:
             if waited > WALL_LIMIT or (
                     time.process_time() - cpu_before > CPU_LIMIT):
                 raise Wrong(f'rank {worker.rank} has called nothing for '
-                            f'{waited:.2g} s: is there a loop that does not '
-                            'end?')
+                            f'{waited:.2g} s, so it was stopped. Is there a '
+                            'loop that does not end?')
         if worker.error is not None:
             raise worker.error
 
@@ -182,14 +182,16 @@ class Call:
         self.title = f'{kind} (call {k})'
         self._k, self._num_workers = k, num_workers
         self.given: dict[int, Array] = {}
-        self._words: dict[int, str] = {}  # what each rank calls
+        self._words: dict[int, list[str]] = {}  # what each rank calls
 
     def join(self, rank: int, kind: str, array: Array, size: int) -> None:
-        mine = f'{kind} with {size} elements of {array.dtype}'
+        mine = [f'{kind} with {size} elements', f' of {array.dtype}']
         for other, theirs in self._words.items():
             if mine != theirs:
-                raise Wrong(f'in call {self._k}, rank {other} calls {theirs},'
-                            f' and rank {rank} calls {mine}. {SAME}')
+                first, second = (one + kind * (mine[0] == theirs[0])
+                                 for one, kind in (theirs, mine))
+                raise Wrong(f'in call {self._k}, rank {other} calls {first}, '
+                            f'and rank {rank} calls {second}. {SAME}')
         self.given[rank], self._words[rank] = array, mine
 
     def is_complete(self) -> bool:

@@ -6,12 +6,11 @@ reads as a notebook does:
 
     # %% wrong: the root is left out
     # loses: sum, time
-    # says: device 0
     def climb(n): ...
 
-`loses` names the parts of the exercise in which this answer loses points.
-`says` is a piece of the explanation that the student reads. In place of the
-code there may be the lines that differ from the solution, old and new:
+`loses` names the parts of the exercise in which this answer loses points. In
+place of the code there may be the lines that differ from the solution, old and
+new:
 
     #-    slowest = min(self.pushed)
     #+    slowest = max(self.pushed)
@@ -34,11 +33,10 @@ ANSWERS = Path(__file__).with_name('answers')
 
 
 class Answer(NamedTuple):
-    """An answer in words and code; a right one loses and says nothing."""
+    """An answer in words and code; a right one loses nothing."""
     exercise: str
     title: str
     loses: frozenset[str]
-    says: str | None
     code: str
 
 
@@ -68,14 +66,13 @@ def answers_of(exercise):
     _, *parts = re.split(r'^# %% (wrong|right): (.*)\n', text, flags=re.M)
     answers = []
     for kind, title, code in zip(parts[::3], parts[1::3], parts[2::3]):
-        loses, says = frozenset(), None
+        loses = frozenset()
         if kind == 'wrong':
-            lost, says = re.match(r'# loses: (.*)\n# says: (.*)\n',
-                                  code).groups()
+            [lost] = re.match(r'# loses: (.*)\n', code).groups()
             loses = frozenset(lost.split(', '))
         if re.search('^#-', code, flags=re.M):
             code = _changed(exercise, code)
-        answers.append(Answer(exercise, title, loses, says, code))
+        answers.append(Answer(exercise, title, loses, code))
     return answers
 
 

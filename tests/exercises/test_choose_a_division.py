@@ -1,5 +1,5 @@
-"""The planner judges; the notebook's figures; what a choice is told."""
-from contextlib import redirect_stdout
+"""The planner judges; the notebook's figures."""
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from io import StringIO
 
@@ -29,12 +29,6 @@ def names():
 def notes(mine, rival=None, part='compute'):
     return {'mine': asdict(mine), 'rival': asdict(rival or mine),
             'part': part}
-
-
-def said(found, cluster, network=1, judge=exercise.judge_choice):
-    with pytest.raises(Wrong) as caught:
-        judge(found, cluster=cluster, network=network)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize('d', [
@@ -67,14 +61,14 @@ def test_the_figures_of_the_notebook(names):
 
 
 def test_the_first_idea_is_good_slow_and_too_large():
-    for name, words in (('two machines', None), ('slow network', "'data'"),
-                        ('long sequences', 'An eighth of the memory')):
-        _, gpus, batch, _ = exercise.CLUSTERS[name]
-        first = Division(gpus, micro_batches=batch // gpus, zero=3,
-                         recompute='none' if not words else 'full')
-        if words:
-            assert words in said(notes(first), name)
-        else:
+    for name, good in (('two machines', True), ('slow network', False),
+                       ('long sequences', False)):
+        asked = exercise.CLUSTERS[name]
+        first = Division(asked.gpus, micro_batches=asked.batch // asked.gpus,
+                         zero=3, recompute='none' if good else 'full')
+        fits = memory(asked.model, first).total <= asked.most()
+        assert fits == (name != 'long sequences')
+        with nullcontext() if good else pytest.raises(Wrong):
             exercise.judge_choice(notes(first), cluster=name)
 
 
@@ -109,27 +103,6 @@ def test_the_planner_s_own_best_rows_do_not_solve_all():
         except Wrong:
             pass
     assert passed == ['two machines', 'long sequences']
-
-
-@pytest.mark.parametrize('found', [
-    None, 5, 'abc', Division(), (Division(), Division()),
-    (Division(), None, 'data'), (Division(), Division(), 3)])
-def test_what_is_not_two_divisions_and_a_part_is_said(found):
-    with pytest.raises(Wrong, match='and the name of a part are wanted'):
-        exercise.run_choice(lambda cluster: found, 'two machines')
-
-
-@pytest.mark.parametrize('found', [
-    None, 12.5, [1, 2, 3], [1, 2, 3, 4, 5], 'four',
-    [1, 2, 3, float('nan')], [1, 2, 3, None]])
-def test_what_is_not_four_numbers_is_said(found):
-    with pytest.raises(Wrong, match='Four numbers of bytes are wanted'):
-        exercise.run_bytes(lambda model, division: found, 40, 5120)
-
-
-def test_the_planner_s_bytes_cannot_be_used():
-    with pytest.raises(Wrong, match='memory of d2lps was called'):
-        exercise.run_bytes(memory, 40, 5120, data=2)
 
 
 def test_the_picture_names_both(names):

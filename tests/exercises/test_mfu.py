@@ -4,7 +4,6 @@ import pytest
 from answers import ROOT, answer_cell, solution
 
 from d2lps.exercises import mfu as exercise
-from d2lps.exercises.checking import Wrong
 from d2lps.figures import alt_text
 from d2lps.planning import compare_runs, read_runs
 from d2lps.planning.published import run_of
@@ -31,7 +30,7 @@ def test_the_figures_of_the_notebook(names):
                     for cell in solution('mfu').cells)
     assert round(names['mfu_of'](*NUMBERS.values()), 3) == 0.436
     assert 'the result is 0.436' in text
-    shares = [exercise.run_mfu(names['mfu_of'], **case)['']
+    shares = [exercise.run_mfu(names['mfu_of'], **case)
               for case in exercise.PUBLISHED]
     assert f'from {min(shares):.1%} to {max(shares):.1%}' in text
 
@@ -49,10 +48,9 @@ def test_the_formula_is_near_the_published_share_of_all_runs():
             runs.iterrows(), table['published MFU'], table.published):
         model, d, gpu = run_of(row)
         assert exercise._share(
-            d.batch * model.sequence / seconds, d.gpus, gpu.peak,
-            parameters=model.parameters, layers=model.layers,
-            hidden=model.hidden, sequence=model.sequence) == pytest.approx(
-                published, rel=0.02)
+            model.parameters, model.layers, model.hidden, model.sequence,
+            d.batch * model.sequence / seconds, d.gpus, gpu.peak
+        ) == pytest.approx(published, rel=0.02)
 
 
 def test_runs_of_the_table_are_those_of_the_exercise():
@@ -85,21 +83,6 @@ def test_wrong_ways_to_read_a_log_are_more_than_the_tolerance_away(case):
     for wrong in (rates.mean(), rates[2:].mean(), many.sum() / took.sum(),
                   many[2:].sum() / took[2:].sum()):
         assert abs(wrong / right - 1) > 0.02
-
-
-@pytest.mark.parametrize('found', [None, '0.4', [1, 2], {}, b'1'])
-def test_what_is_no_number_is_said(found):
-    with pytest.raises(Wrong, match='A number is wanted'):
-        exercise.run_mfu(lambda *_: found, **exercise.PUBLISHED[0])
-
-
-@pytest.mark.parametrize('mine, words', [
-    (lambda *m: float('nan'), 'you say nan'),
-    (lambda *m: 0.0, 'you say 0, and 0.4173 is right')])
-def test_other_numbers_are_told_what_they_may_be(mine, words):
-    case = exercise.PUBLISHED[0]
-    with pytest.raises(Wrong, match=words):
-        exercise.judge_mfu(exercise.run_mfu(mine, **case), **case)
 
 
 def test_the_picture_has_both_figures(names):

@@ -40,9 +40,8 @@ def test_no_order_is_faster_and_whoever_stops_waits_for_a_neighbour(K, M):
             ends.append(1 + max(begins.values()))
         else:
             stopped += 1
-            with pytest.raises(micro_batches.Wrong, match='waits for the ot'):
-                micro_batches.judge_order(
-                    {'orders': orders, 'shared': False}, K, M)
+            with pytest.raises(micro_batches.Wrong, match='waits for'):
+                micro_batches.judge_order(orders, K, M)
     assert min(ends) == 2 * (M + K - 1) and max(ends) == 2 * K * M
     assert stopped
 

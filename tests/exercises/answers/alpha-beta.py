@@ -1,6 +1,5 @@
 # %% wrong: a plain straight line through the means
 # loses: clean, late
-# says: Times scatter by 3%: that is 1.49 µs of the shortest time
 #-    usual = np.median(seconds, axis=1)
 #-    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / usual)
 #+    slope, alpha = np.polyfit(nbytes, seconds.mean(axis=1), 1)
@@ -8,14 +7,12 @@
 
 # %% wrong: weights, but of the means
 # loses: late
-# says: without its 20 late times your result would be right
 #-    usual = np.median(seconds, axis=1)
 #+    usual = seconds.mean(axis=1)
 
 
 # %% wrong: the chunks are forgotten
 # loses: crossover
-# says: a message of the ring has a chunk of 12,500 bytes
 #-    return n * alpha * bandwidth
 #+    return alpha * bandwidth
 

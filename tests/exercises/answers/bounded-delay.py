@@ -1,14 +1,12 @@
 # ruff: noqa: F811
 # %% wrong: who is exactly the bound ahead waits, too
 # loses: rule, last, figure
-# says: and it is only 2 ahead of the slowest, worker 3
 #-              if self.pushed[one] <= slowest + self.bound]
 #+              if self.pushed[one] < slowest + self.bound]
 
 
 # %% wrong: the answer is about the worker that pushes, and nobody else
 # loses: rule, last, figure
-# says: It has waited since an earlier push.
 #-        go = [one for one in self.waiting
 #-              if self.pushed[one] <= slowest + self.bound]
 #+        go = [one for one in [rank]
@@ -17,7 +15,6 @@
 
 # %% wrong: workers that are done still count
 # loses: last
-# says: but it has no batch left and never pushes again
 #-        if last:
 #-            del self.pushed[rank]
 #-        else:
@@ -28,14 +25,12 @@
 
 # %% wrong: who is done counts as 99 pushes
 # loses: last
-# says: has pushed less often, but it has no batch left
 #-            del self.pushed[rank]
 #+            self.pushed[rank] = 99
 
 
 # %% wrong: inherits the package's, and only looks for the slowest with it
 # loses: rule, last, figure
-# says: slowest of d2lps was called
 from d2lps.exercises.bounded_delay import Race
 
 

@@ -1,7 +1,6 @@
 # ruff: noqa: F821
 # %% wrong: all is sent in finish
 # loses: overlap, steps
-# says: bucket 0 left in finish(), and should leave when the gradient of
 #-        while (len(self.sent) < len(self.buckets)
 #-               and self.missing[len(self.sent)] == 0):
 #-            self.send()
@@ -9,7 +8,6 @@
 
 # %% wrong: the counters are not set back
 # loses: steps
-# says: step 2, rank 0: bucket 0 left in finish(), and should leave when
 #-                param.grad = piece.view_as(param)
 #-        self.begin_step()
 #+                param.grad = piece.view_as(param)
@@ -18,13 +16,11 @@
 
 # %% wrong: the sum, not the mean
 # loses: mean, steps
-# says: The whole array is 2 times the mean
 #-            flat /= self.num_workers
 
 
 # %% wrong: closed when it is exactly full
 # loses: buckets
-# says: still fits
 #-            if not buckets or nbytes > room:
 #+            if not buckets or nbytes >= room:
 

@@ -1,7 +1,6 @@
 # ruff: noqa: E402, F811, F821
 # %% wrong: the best size for a bucket, as in the chapter
 # loses: time, many
-# says: The bucket [5, 4] is the first one that costs time
 def fill_buckets(backward, nbytes, bandwidth, latency):
     ways = []
     for size in range(61):
@@ -18,7 +17,6 @@ def fill_buckets(backward, nbytes, bandwidth, latency):
 
 # %% wrong: the last bucket is not full, and forgotten
 # loses: once, time, many
-# says: is in no bucket
 def fill_buckets(backward, nbytes, bandwidth, latency):
     buckets, bucket = [], []
     for layer in reversed(range(len(nbytes))):
@@ -31,21 +29,18 @@ def fill_buckets(backward, nbytes, bandwidth, latency):
 
 # %% wrong: one bucket for all
 # loses: time, many
-# says: It has 8 of 8 layers, is ready at 41 ms
 def fill_buckets(backward, nbytes, bandwidth, latency):
     return [list(range(len(nbytes)))[::-1]]
 
 
 # %% wrong: what is right for one network alone
 # loses: once, time, many
-# says: layers are 0 to
 def fill_buckets(backward, nbytes, bandwidth, latency):
     return [[7], [6], [5, 4, 3, 2, 1, 0]]
 
 
 # %% wrong: all ways are tried
 # loses: many
-# says: To cut 200 layers there are 2 ** 199 ways, too many to try each
 def fill_buckets(backward, nbytes, bandwidth, latency):
     from itertools import product
     last, *others = reversed(range(len(backward)))

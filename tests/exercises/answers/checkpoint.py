@@ -1,7 +1,6 @@
 # ruff: noqa: B006, F811, F821
 # %% wrong: written in place, without a second name
 # loses: crash, again
-# says: load read 'checkpoint', which was written and not flushed
 #-        self.disk.write('unfinished', text)
 #-        self.disk.flush('unfinished')
 #-        self.disk.rename('unfinished', 'checkpoint')
@@ -11,7 +10,6 @@
 
 # %% wrong: the momenta are forgotten
 # loses: whole
-# says: 'momenta'[0] is not in its state
 #-        text = json.dumps({'step': step, 'state': state})
 #+        text = json.dumps([step, {name: state[name] for name in (
 #+            'params', 'position', 'random')}])
@@ -22,7 +20,6 @@
 
 # %% wrong: old ones are never removed
 # loses: again
-# says: same time, 'step-00000009', 'step-00000010', 'unfinished'
 #-        self.disk.rename('unfinished', 'checkpoint')
 #+        self.disk.rename('unfinished', f'step-{step:08d}')
 #-        if 'checkpoint' not in self.disk.names():
@@ -34,7 +31,6 @@
 
 # %% wrong: kept in the class, and nothing is on the disk
 # loses: whole, crash, again
-# says: load returned step 1, and must return None. The disk has no file
 class PowerProof:
     def __init__(self, disk):
         self.disk = disk
@@ -48,7 +44,6 @@ class PowerProof:
 
 # %% wrong: kept for each disk, as a default of a function
 # loses: whole, crash, again
-# says: Only what is on the disk outlives a crash
 class PowerProof:
     def __init__(self, disk):
         self.disk = disk
@@ -63,7 +58,6 @@ class PowerProof:
 
 # %% wrong: the step is on the disk, and its state in a global variable
 # loses: whole, crash, again
-# says: is what another training saved, on another disk
 kept = {}
 
 
@@ -86,7 +80,6 @@ class PowerProof:
 
 # %% wrong: what the power cut took is still in the class
 # loses: crash, again
-# says: is what another training saved, on another disk
 #-        self.disk.write('unfinished', text)
 #-        self.disk.flush('unfinished')
 #-        self.disk.rename('unfinished', 'checkpoint')
@@ -102,7 +95,6 @@ class PowerProof:
 
 # %% wrong: a text that ends with a bracket counts as whole
 # loses: crash, again
-# says: which was written and not flushed: a part of its text is there
 class PowerProof:
     def __init__(self, disk):
         self.disk = disk

@@ -1,34 +1,17 @@
 # %% wrong: one micro-batch in flight
 # loses: bytes
-# says: Micro-batches in flight: 4
 #-    in_flight = min(d.micro_batches, d.pipeline)
 #+    in_flight = 1
 
 
-# %% wrong: context is forgotten among the shards
-# loses: bytes
-# says: GPUs with the same parameters: 8
-#-    shards = d.data * d.context
-#+    shards = d.data
-
-
 # %% wrong: half a layer
 # loses: bytes
-# says: with pipeline=4 in addition it is wrong
 #-    layers = -(-model.layers // d.pipeline)
 #+    layers = model.layers / d.pipeline
 
 
-# %% wrong: recomputation needs nothing but inputs
-# loses: bytes
-# says: with recompute='full' in addition it is wrong
-#-        kept = 2 * numbers * layers * in_flight + 34 * numbers
-#+        kept = 2 * numbers * layers * in_flight
-
-
 # %% wrong: ZeRO-3 also over a slow network
 # loses: choice
-# says: has more GPUs along tensor and pipeline
 #-        mine = Division(tensor=4, pipeline=8, micro_batches=256)
 #-        rival = Division(data=4, tensor=4, pipeline=2, micro_batches=64,
 #-                         zero=1)
@@ -38,30 +21,20 @@
 #+                         recompute='full', zero=1)
 
 
-# %% wrong: all memory is used
-# loses: choice, rival
-# says: so 70 GB are allowed. Which ways divide the weights?
-#-        mine = Division(data=16, micro_batches=16, zero=2)
-#+        mine = Division(data=16, micro_batches=16, zero=1)
-
-
 # %% wrong: a guess of what slows the rival down
 # loses: rival
-# says: Which part grows most?
 #-        return mine, rival, 'data'
 #+        return mine, rival, 'bubble'
 
 
 # %% wrong: sequences have 2,048 tokens in the visible model
 # loses: bytes
-# says: of 8,192 tokens on a GPU
 #-    tokens = d.micro_batch * model.sequence / d.context
 #+    tokens = d.micro_batch * 2048 / d.context
 
 
 # %% wrong: the planner chooses
 # loses: choice, rival
-# says: plan of d2lps was called
 #-    if cluster == 'two machines':
 #+    from d2lps.planning import plan
 #+    plan(*CLUSTERS[cluster])

@@ -1,29 +1,19 @@
 # %% wrong: all repeats of one, then all of the next
 # loses: phase, drift
-# says: In which order does a slow phase hit as many runs
 #-    for number in range(rounds):
 #-        for name in names if number % 2 == 0 else reversed(names):
 #+    for name in names:
 #+        for _ in range(rounds):
 
 
-# %% wrong: the mean
-# loses: phase, spikes, fast
-# says: hardly changes when a few of them are strange
-#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
-#+    return {name: np.mean(ms[1:]) for name, ms in taken.items()}
-
-
 # %% wrong: the mean, with the cold run
 # loses: cold, phase, spikes, fast, drift
-# says: Should the first run of a program count?
 #-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    return {name: np.mean(ms) for name, ms in taken.items()}
 
 
 # %% wrong: how many times as long as the first
 # loses: cold
-# says: the ratios are right. For 'sharded' your function returned 1,
 #-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    usual = {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    return {name: usual[name] / usual[names[0]] for name in names}
@@ -31,7 +21,6 @@
 
 # %% wrong: the error of too many runs is caught
 # loses: cold, phase, spikes, fast, drift
-# says: asks for run number 25
 #-    rounds = 24 // len(names) - 1  # an even number, and one that is cold
 #+    rounds = 101
 #-            taken[name].append(run(name))

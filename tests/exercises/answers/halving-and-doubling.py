@@ -1,7 +1,6 @@
 # ruff: noqa: F811, F821
 # %% wrong: everything to the partner, and no halves
 # loses: bytes
-# says: Round by round it sends: 1, 1, 1
 def halve_and_double(n):
     steps = [2 ** k for k in range(n.bit_length() - 1)]
     return Schedule([[Send(i, i ^ step, 0, True) for i in range(n)]
@@ -10,7 +9,6 @@ def halve_and_double(n):
 
 # %% wrong: each sends its own half and not the partner's
 # loses: sum
-# says: in which the gradient of device 1 is still missing
 def halve_and_double(n):
     halving, doubling, step = [], [], n // 2
     while step:
@@ -26,7 +24,6 @@ def halve_and_double(n):
 
 # %% wrong: a ring
 # loses: rounds
-# says: 6 rounds; the target is 4
 def halve_and_double(n):
     return Schedule([[Send(i, (i + 1) % n, (i - r) % n, r < n - 1)
                       for i in range(n)] for r in range(2 * n - 2)], n)
@@ -34,7 +31,6 @@ def halve_and_double(n):
 
 # %% wrong: the rounds of the package's
 # loses: sum, rounds, bytes
-# says: halving_doubling of d2lps was called
 def halve_and_double(n):
     from d2lps.collectives.strategies import halving_doubling as mine
     return Schedule(mine(n).rounds, n)
@@ -42,7 +38,6 @@ def halve_and_double(n):
 
 # %% wrong: the package's, and the watch is switched off
 # loses: sum, rounds, bytes
-# says: sys.setprofile was called
 def halve_and_double(n):
     import sys
 

@@ -1,7 +1,6 @@
 # ruff: noqa: F821
 # %% wrong: everybody who is blamed
 # loses: one, several, odd
-# says: it is a victim
 #-        if src not in valid or valid[src][1] >= k:
 #-            found.add(src)
 #+        found.add(src)
@@ -9,14 +8,12 @@
 
 # %% wrong: the same round is an excuse
 # loses: odd
-# says: That is not an earlier round
 #-        if src not in valid or valid[src][1] >= k:
 #+        if src not in valid or valid[src][1] > k:
 
 
 # %% wrong: through the rounds from the first to the last
 # loses: begun
-# says: Rank 2 has begun round 7, so it has received the message that rank 1
 #-    for k in range(len(plan.rounds), 0, -1):
 #+    for k in range(1, len(plan.rounds) + 1):
 

@@ -1,20 +1,17 @@
 # %% wrong: chosen by the test set
 # loses: sets, rates
-# says: the highest of all rates. The test set must not choose
 #-            validation[lr] = evaluate(models[lr], 'validation')
 #+            validation[lr] = evaluate(models[lr], 'test')
 
 
 # %% wrong: the minibatch does not grow
 # loses: runs
-# says: minibatches of 128: 64 images on each device
 #-            models[lr] = train(k, k * b, lr)
 #+            models[lr] = train(k, b, lr)
 
 
 # %% wrong: of equal rates the first
 # loses: rates
-# says: of equals the smallest
 #-        best = min(lr for lr in lrs if validation[lr] == top)
 #+        best = max(lrs, key=validation.get)
 

@@ -1,7 +1,6 @@
 # ruff: noqa: E402, F811
 # %% wrong: GPipe's order
 # loses: kept
-# says: device 0 holds the activations of 5 micro-batches after ('F', 4)
 def order(K, M):
     passes = [('F', m) for m in range(M)] + [('B', m) for m in range(M)]
     return [passes] * K
@@ -9,21 +8,18 @@ def order(K, M):
 
 # %% wrong: one forward pass too few at the start
 # loses: slots
-# says: it waits for ('F', 1) of device 2, which does this pass in slot 6
 #-        ahead = min(K - d, M)
 #+        ahead = max(1, min(K - d - 1, M))
 
 
 # %% wrong: there are always more micro-batches than devices
 # loses: order, slots, kept
-# says: device 0 has ('F', 2) 1 time in its list, and 0 is right
 #-        ahead = min(K - d, M)
 #+        ahead = K - d
 
 
 # %% wrong: the list lives outside
 # loses: order, slots, kept
-# says: a second call returns something else than the first
 orders = []
 
 def order(K, M):
@@ -40,7 +36,6 @@ def order(K, M):
 
 # %% wrong: the order of the lesson
 # loses: order, slots, kept
-# says: a function of d2lps.pipelines.orders was called
 from d2lps.pipelines import one_f_one_b
 
 def order(K, M):

@@ -1,7 +1,6 @@
 # ruff: noqa: F811
 # %% wrong: the last, smaller minibatch is forgotten
 # loses: steps, rate
-# says: Full parts of 12 images leave 2
 def one_epoch(X, y, k, b, lr, train_batch):
     steps = len(X) // (k * b)
     for i in range(steps):
@@ -12,7 +11,6 @@ def one_epoch(X, y, k, b, lr, train_batch):
 
 # %% wrong: the learning rate stays
 # loses: rate
-# says: so each image counts 0.0125
 def one_epoch(X, y, k, b, lr, train_batch):
     starts = range(0, len(X), k * b)
     for start in starts:
@@ -22,7 +20,6 @@ def one_epoch(X, y, k, b, lr, train_batch):
 
 # %% wrong: X is shuffled, y is not
 # loses: steps
-# says: Images and labels must have the same order
 def one_epoch(X, y, k, b, lr, train_batch):
     import numpy as np
     X = np.random.default_rng(0).permutation(X)
@@ -35,7 +32,6 @@ def one_epoch(X, y, k, b, lr, train_batch):
 
 # %% wrong: a rate that is no number
 # loses: rate
-# says: a learning rate of nan
 def one_epoch(X, y, k, b, lr, train_batch):
     starts = range(0, len(X), k * b)
     for start in starts:

@@ -1,34 +1,25 @@
 # %% wrong: images shared without a rest
 # loses: compute, work
-# says: 24 ms are the time of 21 images
 #-    sizes = [b * (i + 1) // k - b * i // k for i in range(k)]
 #+    sizes = [b // k] * k
 
 
 # %% wrong: nothing goes back
-# loses: allreduce
-# says: your 'allreduce' grows by 3 ms, and 6 ms is right
+# loses: allreduce, python
 #-    allreduce = others * (2 * m['copy_ms'] + m['add_ms'])
 #+    allreduce = others * (m['copy_ms'] + m['add_ms'])
-
-
-# %% wrong: one call for each array
-# loses: python
-# says: your 'python' grows by 24 ms, and 72 ms is right
 #-    python = k * m['python_ms'] + others * m['arrays'] * 3 * m['call_ms']
-#+    python = k * m['python_ms'] + others * m['arrays'] * m['call_ms']
+#+    python = k * m['python_ms'] + others * m['arrays'] * 2 * m['call_ms']
 
 
 # %% wrong: all is added
 # loses: step
-# says: the last of them ends the step
 #-            'work': work, 'step': max(python, compute + allreduce, work)}
 #+            'work': work, 'step': python + compute + allreduce + work}
 
 
 # %% wrong: a measurement is changed
 # loses: compute, allreduce, python, work, step
-# says: your function has changed `m`
 #-    compute, others = max(shards), k - 1
 #+    compute, others = max(shards), k - 1
 #+    m['ms'][0] -= 1
@@ -36,7 +27,6 @@
 
 # %% wrong: functions of the check
 # loses: compute, allreduce, python, work, step
-# says: shards_of of d2lps was called
 #-    sizes = [b * (i + 1) // k - b * i // k for i in range(k)]
 #+    from d2lps.exercises.predict_then_measure import shards_of
 #+    sizes = shards_of(k, b)

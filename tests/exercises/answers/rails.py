@@ -1,14 +1,12 @@
 # ruff: noqa: F811, F821
 # %% wrong: all rails sum the same chunks
 # loses: sum
-# says: Before this round device 0 (GPU 0 of machine 0) has the sum of chunk 0
 #-                    rail * machines + chunk, reduce))
 #+                    chunk, reduce))
 
 
 # %% wrong: one GPU speaks for its machine
 # loses: cards, inside
-# says: 6 of 8 devices send and get nothing over their network card
 def rails(machines, gpus):
     up, down = [], []
     for device in range(machines * gpus):
@@ -24,7 +22,6 @@ def rails(machines, gpus):
 
 # %% wrong: everybody in a machine gets all of everybody
 # loses: inside
-# says: sends 3.75 times the size of its gradient; the target is 1.5
 def rails(machines, gpus):
     n, owned = machines * gpus, range(machines)
     inside = [Send(src, dst, chunk, True) for src in range(n)
@@ -42,7 +39,6 @@ def rails(machines, gpus):
 
 # %% wrong: a ring inside each machine, too
 # loses: rounds
-# says: 8 rounds; the target is 4. In 6 of them messages go inside machines
 def rails(machines, gpus):
     halves = [], []
     for k, sends in enumerate(strategies.ring(gpus).rounds):
@@ -66,14 +62,12 @@ def rails(machines, gpus):
 
 # %% wrong: one ring through all GPUs, in order
 # loses: rails, cards, inside, rounds
-# says: to another machine, and to another rail
 def rails(machines, gpus):
     return strategies.ring(machines * gpus)
 
 
 # %% wrong: the rounds of the package's, with another plan on the rails
 # loses: sum, rails, cards, inside, rounds
-# says: hierarchical of d2lps was called
 def rails(machines, gpus):
     from d2lps.collectives.strategies import hierarchical as mine
     return Schedule([*mine(machines, gpus, strategies.sharded).rounds],
@@ -82,14 +76,12 @@ def rails(machines, gpus):
 
 # %% wrong: a plan of the package for all GPUs
 # loses: sum, rails, cards, inside, rounds
-# says: sharded of d2lps was called
 def rails(machines, gpus):
     return strategies.sharded(machines * gpus)
 
 
 # %% wrong: the rounds live outside, and are told in a later check
 # loses: sum, rails, cards, inside, rounds
-# says: the list `rounds`, which is outside your function, grows
 rounds = [[Send(99, 0, 0, True)]]
 
 def rails(machines, gpus):

@@ -1,7 +1,6 @@
 # ruff: noqa: F811, F821
 # %% wrong: the ring of the chapter
 # loses: time, uneven
-# says: One direction is idle
 #-            onward, backward = (i - r) % n, n + (i + r) % n  # chunks
 #+            onward = (i - r) % n
 #-            sends.append(Send(i, (i - 1) % n, backward, reduce))
@@ -13,21 +12,18 @@
 
 # %% wrong: half of the gradient each way, whatever the speed
 # loses: uneven
-# says: 50% from i to i + 1, and 100% the other way
 #-    return Schedule(rounds, n, weights=[there] * n + [back] * n)
 #+    return Schedule(rounds, n)
 
 
 # %% wrong: added on the second way, too
 # loses: sum
-# says: counted 2 times
 #-        sends, reduce = [], r < n - 1
 #+        sends, reduce = [], True
 
 
 # %% wrong: the package's ring, and the same mirrored
 # loses: sum, time, uneven
-# says: ring of d2lps was called
 def both_directions(n, there, back):
     from d2lps import strategies
     rounds = []
@@ -36,24 +32,6 @@ def both_directions(n, there, back):
                     for s in sends]
         rounds.append([*sends, *mirrored])
     return Schedule(rounds, n, weights=[there] * n + [back] * n)
-
-
-# %% wrong: copies of the package's functions
-# loses: sum, time, uneven
-# says: was called. Write yours without it
-def both_directions(n, there, back):
-    import inspect
-    import types
-
-    from d2lps import strategies
-    names = dict(vars(strategies))
-    for name, one in vars(strategies).items():
-        code = getattr(inspect.unwrap(one), '__code__', None)
-        if code and code.co_filename == strategies.__file__:
-            names[name] = types.FunctionType(code.replace(co_name='mine'),
-                                             names, None, (0,))
-    return Schedule(names['bidirectional_ring'](n).rounds, n,
-                    weights=[there] * n + [back] * n)
 
 
 # %% right: a function that makes a ring of any order, with arrays

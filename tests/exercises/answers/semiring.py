@@ -1,7 +1,6 @@
 # ruff: noqa: F821
 # %% wrong: the last uneven columns are forgotten
 # loses: shares, product
-# says: are left out: they are in no part
 #-    parts = []
 #-    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
 #+    n = plan.num_devices
@@ -14,21 +13,18 @@
 
 # %% wrong: parts are added, whatever plus is
 # loses: product
-# says: plan.run makes 3470 in row 0, column 0. 599 is right. This is the sum
 #-    plan.run(parts, op=plus)
 #+    plan.run(parts)
 
 
 # %% wrong: device 0 does everything
 # loses: shares
-# says: device 0 does 6 of the 6
 #-    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
 #+    for share in [range(A.shape[1])] + [[]] * (plan.num_devices - 1):
 
 
 # %% wrong: no device is given anything to do
 # loses: shares, product
-# says: plan.run was called 0 times
 #-    parts = []
 #-    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
 #-        part = np.full((A.shape[0], B.shape[1]), zero)
@@ -42,7 +38,6 @@
 
 # %% wrong: a large number in place of infinity
 # loses: product
-# says: give 1000000 in row 0, column 3. inf is right
 #-        part = np.full((A.shape[0], B.shape[1]), zero)
 #+        part = np.full((A.shape[0], B.shape[1]), min(zero, 1e6))
 

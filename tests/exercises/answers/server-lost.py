@@ -1,6 +1,5 @@
 # %% wrong: takes the first server that lives, whatever push it has
 # loses: copies
-# says: The newest push on a living server was 2.
 #-        newest = max(at, key=at.get)
 #+        newest = next(iter(at))
 #-        behind = [server for server in at if at[server] < at[newest]]
@@ -9,33 +8,43 @@
 
 # %% wrong: all new copies go to the first server without one
 # loses: load
-# says: new copies went to it
 #-        others = sorted(load.keys() - at.keys(), key=load.get)
 #+        others = sorted(load.keys() - at.keys())
 
 
 # %% wrong: a server that is behind is left so
 # loses: copies
-# says: would get an old value
 #-        for server in behind + others[:max(0, replicas - len(at))]:
 #+        for server in others[:max(0, replicas - len(at))]:
 
 
 # %% wrong: two replicas, however many are wanted
 # loses: copies, again, load
-# says: are on [0, 1], and the right number of copies is 3.
 #-        for server in behind + others[:max(0, replicas - len(at))]:
 #+        for server in behind + others[:max(0, 2 - len(at))]:
 
 
 # %% wrong: server 0 is taken for none
 # loses: copies
-# says: The newest push on a living server was 2.
 #-        newest = max(at, key=at.get)
 #+        newest = None
 #+        for server in at:
 #+            if not newest or at[server] > at[newest]:
 #+                newest = server
+
+
+# %% wrong: the living server with the lowest number has the newest push
+# loses: copies
+#-        newest = max(at, key=at.get)
+#+        newest = min(at)
+#-        behind = [server for server in at if at[server] < at[newest]]
+#+        behind = [server for server in at if at[server] != at[newest]]
+
+
+# %% wrong: a key with one copy left counts as lost
+# loses: copies, again, load
+#-        if not at:
+#+        if len(at) < replicas - 1 or not at:
 
 
 # %% right: in turns, and a set of lost keys

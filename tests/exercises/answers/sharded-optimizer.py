@@ -1,7 +1,6 @@
 # ruff: noqa: F811, F821
 # %% wrong: all of the momentum on every worker
 # loses: kept
-# says: 24 in all. All parameters have 24 numbers, and its shard has 12
 #-        self.velocity = params[0].new_zeros(self.size)
 #+        n, r = worker.num_workers, worker.rank
 #+        self.all = params[0].new_zeros(n * self.size)
@@ -10,14 +9,12 @@
 
 # %% wrong: the sum of the gradients
 # loses: even, uneven
-# says: All parameters change 2 times as much as they should
 #-        self.velocity += mine / self.worker.num_workers
 #+        self.velocity += mine
 
 
 # %% wrong: no zeros at the end
 # loses: uneven
-# says: input must have 4 times as many as output
 #-        flat = self.velocity.new_zeros(self.worker.num_workers * self.size)
 #-        numbers = torch.cat([one.detach().flatten() for one in tensors])
 #-        flat[:len(numbers)] = numbers
@@ -27,7 +24,6 @@
 
 # %% wrong: all numbers are gathered from everybody
 # loses: calls
-# says: then all_gather of 24; reduce_scatter of 24, then all_gather of 12
 #-        self.worker.all_gather(flat, shard - self.lr * self.velocity)
 #+        n, r = self.worker.num_workers, self.worker.rank
 #+        shard -= self.lr * self.velocity
@@ -39,7 +35,6 @@
 
 # %% wrong: torch.optim.SGD on every worker, after an all-reduce
 # loses: calls, kept
-# says: all_reduce gives each rank the whole sum
 class ShardedSGD:
     def __init__(self, params, lr, momentum, worker):
         self.params, self.worker = params, worker
@@ -57,7 +52,6 @@ class ShardedSGD:
 
 # %% wrong: the momentum is nowhere
 # loses: kept
-# says: keeps no momentum
 class ShardedSGD:
     def __init__(self, params, lr, momentum, worker):
         total = sum(param.numel() for param in params)
@@ -82,7 +76,6 @@ class ShardedSGD:
 
 # %% wrong: the check's own parameters
 # loses: even, uneven, calls, kept
-# says: a function of d2lps.exercises.sharded_optimizer was called
 class ShardedSGD:
     def __init__(self, params, lr, momentum, worker):
         self.params, self.case, self.worker = params, (lr, momentum), worker

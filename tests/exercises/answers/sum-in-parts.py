@@ -1,7 +1,6 @@
 # ruff: noqa: F811
 # %% wrong: everything on device 0
 # loses: time
-# says: All messages go into or out of device 0
 def sum_in_parts(data):
     first, *others = data
     for other in others:
@@ -12,21 +11,18 @@ def sum_in_parts(data):
 
 # %% wrong: the flat copies are not written back
 # loses: sum
-# says: What reshape returns is a copy
 #-    for array, summed in zip(data, flat):
 #-        array[:] = summed.reshape(array.shape)
 
 
 # %% wrong: the last device takes all that is left over
 # loses: time
-# says: from device 0 to device 2, has 48 of the 140 MB
 #-    cuts = [len(flat[0]) * i // k for i in range(k + 1)]
 #+    cuts = [len(flat[0]) // k * i for i in range(k)] + [len(flat[0])]
 
 
 # %% wrong: a whole array to the device whose number its size has
 # loses: time
-# says: All messages go into or out of device
 def sum_in_parts(data):
     total, *others = sorted(data, key=lambda one: one.ctx != one.size % 4)
     for other in others:
@@ -37,7 +33,6 @@ def sum_in_parts(data):
 
 # %% wrong: written past the arrays
 # loses: sum, time
-# says: only 0 MB were copied
 def sum_in_parts(data):
     total = sum(array.data for array in data)
     for array in data:
@@ -46,7 +41,6 @@ def sum_in_parts(data):
 
 # %% wrong: added without copies, which are made for show
 # loses: sum, time
-# says: the way to the sums takes 0 ms
 def sum_in_parts(data):
     total = sum(array.data for array in data)
     size = data[0].size // len(data)

@@ -1,7 +1,6 @@
 # ruff: noqa: F811, F821
 # %% wrong: works for powers of two only
 # loses: sum, rounds, time
-# says: device 4 is left out
 def up_and_down(n):
     steps = [2 ** k for k in range(n.bit_length() - 1)]
     up = [[Send(i + step, i, 0, True) for i in range(0, n, 2 * step)
@@ -13,7 +12,6 @@ def up_and_down(n):
 
 # %% wrong: everything goes through device 0
 # loses: time
-# says: 7 messages go into device 0
 def up_and_down(n):
     rest = range(1, n)
     return Schedule([[Send(i, 0, 0, True) for i in rest],
@@ -22,7 +20,6 @@ def up_and_down(n):
 
 # %% wrong: totals are added on the way down
 # loses: sum
-# says: in round 2: device 1 adds chunk 0 from device 0
 def up_and_down(n):
     steps = [2 ** k for k in range((n - 1).bit_length())]
     up = [[Send(i + step, i, 0, True) for i in range(0, n - step, 2 * step)]
@@ -34,7 +31,6 @@ def up_and_down(n):
 
 # %% wrong: a list of rounds
 # loses: sum
-# says: Return a Schedule of it
 def up_and_down(n):
     steps = [2 ** k for k in range((n - 1).bit_length())]
     up = [[Send(i + step, i, 0, True) for i in range(0, n - step, 2 * step)]
@@ -46,14 +42,12 @@ def up_and_down(n):
 
 # %% wrong: six levels at most
 # loses: sum
-# says: in which the gradient of device 64 is still missing
 #-    while step < n:
 #+    while step < min(n, 64):
 
 
 # %% wrong: for each part the plan of the package that passes it
 # loses: sum, rounds, time
-# says: of d2lps was called
 def up_and_down(n):
     import sys
 

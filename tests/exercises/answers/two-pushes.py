@@ -1,7 +1,6 @@
 # ruff: noqa: E402, F811, F821
 # %% wrong: pushes are counted, not workers
 # loses: rounds, wait
-# says: Your sum lacks 20 of worker 1.
 class SyncServer:
     def __init__(self, num_workers):
         self.num_workers, self.waiting, self.sums = num_workers, {}, {}
@@ -21,21 +20,18 @@ class SyncServer:
 
 # %% wrong: the worker's own array waits
 # loses: arrays
-# says: so the server needs a copy of its numbers.
 #-        queues[rank].append(value.copy())
 #+        queues[rank].append(value)
 
 
 # %% wrong: nobody ever waits
 # loses: wait
-# says: push is for round 2, where the push of worker 1 is missing.
 #-        if key not in self.sums or self.waiting[key][rank]:
 #+        if key not in self.sums:
 
 
 # %% wrong: all rounds are kept
 # loses: memory
-# says: keeps 30 arrays more than before, about 1 for each round
 class SyncServer:
     def __init__(self, num_workers):
         self.num_workers, self.pushes, self.sums = num_workers, {}, {}
@@ -59,7 +55,6 @@ class SyncServer:
 
 # %% wrong: old sums are kept, but packed
 # loses: memory
-# says: keeps 29 arrays more than before
 import zlib
 
 
@@ -83,7 +78,6 @@ class SyncServer:
 
 # %% wrong: the rule of the check, called
 # loses: rounds, wait, arrays, memory
-# says: a function of d2lps.exercises.two_pushes was called
 from d2lps.exercises import two_pushes
 
 
@@ -106,7 +100,6 @@ class SyncServer:
 
 # %% wrong: the chapter's class inside
 # loses: rounds, wait, arrays
-# says: of d2lps was called. Write yours without it.
 from d2lps.kvstore.server import Server as Chapters
 
 
@@ -130,7 +123,6 @@ class SyncServer:
 
 # %% wrong: a sum of zeros counts as no sum
 # loses: rounds
-# says: [0, 0] is right
 class SyncServer:
     def __init__(self, num_workers):
         self.n = num_workers

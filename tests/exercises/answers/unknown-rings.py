@@ -1,7 +1,6 @@
 # ruff: noqa: E402, F811
 # %% wrong: takes the first ring that comes, and never gives it back
 # loses: most
-# says: the cables that are left make no ring more, whatever you do
 def my_rings(cables):
     n, found = len(cables), []
 
@@ -24,39 +23,18 @@ def my_rings(cables):
 
 # %% wrong: the last GPU need not be joined to the first
 # loses: rings, once, most, none
-# says: (a ring goes from its last GPU back to its first)
 #-        return [*zip(order, order[1:] + order[:1])]
 #+        return [*zip(order, order[1:])]
 
 
 # %% wrong: all rings that there are, over the same cables
 # loses: once, most, none
-# says: your rings 1, 2 have GPUs 0 and 1 as neighbours, and the table joins
 #-    return choose(0, cables)
 #+    return rings
 
 
-# %% wrong: an error where there is no ring, as the package has it
-# loses: none
-# says: ValueError: no ring
-#-    return choose(0, cables)
-#+    found = choose(0, cables)
-#+    if not found:
-#+        raise ValueError('no ring')
-#+    return found
-
-
-# %% wrong: always as many as half of the cables of a GPU
-# loses: rings, once, most
-# says: you found no ring
-#-    return choose(0, cables)
-#+    found = choose(0, cables)
-#+    return found if len(found) == cables.sum(axis=1).min() // 2 else []
-
-
 # %% wrong: the package's rings
 # loses: rings, once, most, none
-# says: a function of d2lps.collectives.cables was called
 def my_rings(cables):
     from d2lps.collectives import cables as theirs
     return [order for order, count in theirs.rings_of(cables)

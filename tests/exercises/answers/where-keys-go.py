@@ -1,14 +1,6 @@
 # ruff: noqa: E402, F811, F821
-# %% wrong: keys in turns, as the rule does
-# loses: even, pieces
-# says: server 0 has 128,860 of 129,068 elements, 102,400 of them from key 4
-def place_keys(sizes, n):
-    return [(key % n, key, 0, size) for key, size in enumerate(sizes) if size]
-
-
 # %% wrong: every key is cut for every server
 # loses: even, pieces
-# says: The servers need n - 1 = 1 cuts, and your pieces have 8.
 def place_keys(sizes, n):
     pieces = []
     for key, size in enumerate(sizes):
@@ -21,14 +13,12 @@ def place_keys(sizes, n):
 
 # %% wrong: a cut key starts anew on the next server
 # loses: whole
-# says: of key 4, element 0 of 102,400 is in two pieces
 #-            pieces.append((server, key, start, end))
 #+            pieces.append((server, key, 0, end - start))
 
 
 # %% wrong: rounded down, and the last server gets what is left
 # loses: even
-# says: A share, rounded up, is 43,023, and server 0 has 43,022.
 #-    share = math.ceil(sum(sizes) / n)
 #+    share = max(1, sum(sizes) // n)
 #-                server += 1
@@ -39,7 +29,6 @@ def place_keys(sizes, n):
 
 # %% wrong: by chance
 # loses: whole
-# says: Two workers would look for an element on two servers
 import random
 
 
@@ -61,7 +50,6 @@ def place_keys(sizes, n):
 
 # %% wrong: element by element
 # loses: whole, even, pieces
-# says: a loop over single elements takes too long
 def place_keys(sizes, n):
     share = math.ceil(sum(sizes) / n)
     pieces, place = [], 0
@@ -77,8 +65,7 @@ def place_keys(sizes, n):
 
 
 # %% wrong: the rule of the chapter, called
-# loses: whole, even, pieces
-# says: place of d2lps was called
+# loses: even, pieces
 def place_keys(sizes, n):
     from d2lps.kvstore import place
     return [(server, key, start, end) for key, size in enumerate(sizes)
@@ -87,17 +74,9 @@ def place_keys(sizes, n):
 
 # %% wrong: the share of the check, called
 # loses: whole, even, pieces
-# says: share_of of d2lps was called
 #-    share = math.ceil(sum(sizes) / n)
 #+    from d2lps.exercises.where_keys_go import share_of
 #+    share = share_of(sizes, n)
-
-
-# %% wrong: the last number is how many elements a piece has
-# loses: whole, even, pieces
-# says: right if the last number were how many elements a piece has
-#-            pieces.append((server, key, start, end))
-#+            pieces.append((server, key, start, end - start))
 
 
 # %% right: a generator, the largest key first

@@ -1,7 +1,6 @@
 # ruff: noqa: F811
 # %% wrong: each send pays a latency
 # loses: rounds
-# says: It has 4 sends, and all of them travel at the same time
 #-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        seconds += len(sends) * alpha + more * overhead
 #+        seconds += max(load.values()) / bandwidth
@@ -9,27 +8,23 @@
 
 # %% wrong: only what is sent
 # loses: bytes
-# says: receives 1.5 × nbytes = 600,000 bytes
 #-            load['to', dst] += size[chunk]
 
 
 # %% wrong: the first message costs an overhead, too
 # loses: messages
-# says: The handling of the first message is in alpha already
 #-        more = max(messages.values()) - 1
 #+        more = max(messages.values())
 
 
 # %% wrong: the crossing, whoever is faster behind it
 # loses: crossover
-# says: Never: return float("inf")
 #-    if gain < 0:
 #-        return float('inf')
 
 
 # %% wrong: the simulator
 # loses: rounds, bytes, messages, crossover
-# says: time of d2lps was called
 def predict(plan, nbytes, alpha, bandwidth, overhead):
     from d2lps import simulate, topology
     links = topology.ethernet(list(plan.nodes), bandwidth,

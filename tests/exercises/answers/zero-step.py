@@ -1,7 +1,6 @@
 # ruff: noqa: F811, F821
 # %% wrong: what was gathered on the way forward is kept
 # loses: held
-# says: it still holds what call 1 of all_gather returned, 96 numbers
 #-    n, inputs = worker.num_workers, []
 #+    n, inputs, whole = worker.num_workers, [], []
 #-        X = layer.forward(worker.all_gather(shard)[:layer.size], X)
@@ -13,14 +12,12 @@
 
 # %% wrong: the sum, not the mean
 # loses: params, uneven
-# says: The layer changes 2 times as much as it should
 #-        shard -= lr / n * worker.reduce_scatter(padded)
 #+        shard -= lr * worker.reduce_scatter(padded)
 
 
 # %% wrong: zeros at the end are forgotten
 # loses: uneven
-# says: which make no 3 equal parts. What fills up the last part?
 #-        padded = np.zeros(n * shard.size)
 #-        padded[:layer.size] = w_grad
 #+        padded = w_grad
@@ -28,7 +25,6 @@
 
 # %% wrong: all zeros at the end are cut off, also those of parameters
 # loses: uneven
-# says: got w of shape (12,); (15,) is wanted
 #-        X = layer.forward(worker.all_gather(shard)[:layer.size], X)
 #+        X = layer.forward(np.trim_zeros(worker.all_gather(shard), 'b'), X)
 #-        w = worker.all_gather(shard)[:layer.size]
@@ -37,7 +33,6 @@
 
 # %% wrong: it is kept as copies
 # loses: held
-# says: `backward` of layer 5 gets a copy of what was gathered
 #-    n, inputs = worker.num_workers, []
 #+    n, inputs, whole = worker.num_workers, [], []
 #-        X = layer.forward(worker.all_gather(shard)[:layer.size], X)
@@ -51,7 +46,6 @@
 
 # %% wrong: the gradients are worked out on one device
 # loses: params, uneven, sent, held
-# says: a function of d2lps.exercises.zero_step was called
 import sys
 
 def zero_step(worker, layers, shards, X, y, lr):
@@ -59,22 +53,29 @@ def zero_step(worker, layers, shards, X, y, lr):
     widths = [layer.inputs for layer in layers] + [layers[-1].outputs]
     n, rank = worker.num_workers, worker.rank
     params = ours.parameters(widths)
-    every = [ours._gradients(layers, params, *ours.batch(widths, r, 0))
-             for r in range(n)]
+    every = []
+    for r in range(n):
+        X, y = ours.batch(widths, r, 0)
+        inputs, grads = [X], []
+        for layer, w in zip(layers, params):
+            inputs.append(layer.forward(w, inputs[-1]))
+        G = loss_gradient(inputs.pop(), y)
+        for layer, w in [*zip(layers, params)][::-1]:
+            G, grad = layer.backward(w, inputs.pop(), G)
+            grads.insert(0, grad)
+        every.append(grads)
     for k, grads in enumerate(zip(*every)):
         shards[k] -= lr * np.array_split(np.mean(grads, 0), n)[rank]
 
 
 # %% wrong: a learning rate that stands in the code
 # loses: params, uneven
-# says: The layer changes 0.5 times as much as it should
 #-        shard -= lr / n * worker.reduce_scatter(padded)
 #+        shard -= 0.1 / n * worker.reduce_scatter(padded)
 
 
 # %% wrong: a layer is gathered again for each of its two gradients
 # loses: sent, held
-# says: it sends 1884 numbers, 1413 of them in 18 all-gathers
 #-        w = worker.all_gather(shard)[:layer.size]
 #-        G, w_grad = layer.backward(w, inputs.pop(), G)
 #+        X = inputs.pop()
@@ -104,3 +105,10 @@ def zero_step(worker, layers, shards, X, y, lr):
         grad = worker.reduce_scatter(grad.astype('float32'))
         shards[k] = shards[k] - lr * grad / worker.num_workers
     return shards
+
+
+# %% wrong: the answer that the judge compares with
+# loses: params, uneven, sent, held
+def zero_step(*arguments):
+    import sys
+    sys.modules[loss_gradient.__module__]._right(*arguments)

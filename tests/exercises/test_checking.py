@@ -1,0 +1,254 @@
+"""What all checks do: they run cases, judge notes, and tell one fact."""
+import json
+import re
+import runpy
+import sys
+import textwrap
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from d2lps import missing
+from d2lps.collectives import strategies
+from d2lps.exercises import checking, numpygroup
+from d2lps.exercises.checking import (Check, Differs, Wrong, compare, in_time,
+                                      judge_notes, returned, take_notes,
+                                      unchanged, without)
+from d2lps.missing import NoMXNet
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / 'docs' / 'book' / 'tab.toml'
+LIST = ROOT / 'notebooks' / 'exercises' / 'README.md'
+CASES = [{'n': n, 'gpus': gpus} for n, gpus in ((3, 2), (4, 8), (7, 1))]
+TWICE = Check(CASES, lambda answer, n, gpus: returned(answer, n, gpus),
+              compare(lambda n, gpus: 2 * n), 'twice as many.', case='n = {n}')
+
+
+def said(answer, check=TWICE):
+    """What a student reads."""
+    try:
+        judge_notes(check, take_notes(check, answer, check.cases), check.cases)
+    except Wrong as error:
+        return str(error)
+    return check.right
+
+
+@pytest.mark.parametrize('answer, words', [
+    (lambda n, gpus: 2 * n, 'twice as many.'),
+    (lambda n, gpus: 2 * n * gpus, 'n = 3: you return 12; 6 is right. Yours '
+     'is 2 times too large, and `gpus` is 2.'),
+    (lambda n, gpus: 2 * n if n < 7 else 7,
+     'n = 7: you return 7; 14 is right.'),
+    (lambda n, gpus: 2 * n + gpus % 2, 'n = 7: you return 15; 14 is right.'),
+    (lambda n, gpus: 1 / (n - 3), 'n = 3: your function stopped with '
+     'ZeroDivisionError: division by zero.'),
+    (lambda n, gpus: 6 if n == 3 else 1 / (n - 4), 'n = 4: your function '
+     'stopped with ZeroDivisionError: division by zero.'),
+    (lambda n, gpus: None, '`<lambda>` returned None.')])
+def test_one_case_is_told_with_a_fact_that_fits_all(answer, words):
+    assert said(answer).startswith(words)
+
+
+def test_a_list_that_grows_is_told_if_the_first_case_is_right():
+    def grows(n, gpus, kept=[]):  # noqa: B006
+        kept.append(n)
+        return 2 * n * len(kept)
+
+    assert said(grows) == (
+        'n = 4: you return 16; 8 is right. `kept` keeps what earlier calls '
+        'put into it. Make it inside the function, or in `__init__`.')
+
+
+def test_a_place_is_told_where_no_fact_fits():
+    def judge(notes, n, gpus):
+        if notes != 2 * n:
+            raise Differs('wrong', notes, 2 * n, place=f'In round {n}.',
+                          known={('more',): 'More.'} if notes > 2 * n else {})
+
+    check = TWICE._replace(judge=judge)
+    assert said(lambda n, gpus: 2 * n - 1 - n % 3, check).endswith(
+        'wrong. In round 3.')
+    assert said(lambda n, gpus: 2 * n + 1 + n % 3, check).endswith('. More.')
+
+
+@pytest.mark.parametrize('notes', [
+    '', '[]', '{}', '{"cases": [], "source": {}}', '{"cases": 3, "source": 0}',
+    '{"cases": [{"notes": 6}], "source": {}}', '{"cases": [{}], "source": {}}',
+    '{"cases": [{"wrong": 1}], "source": {}}',
+    '{"cases": [{"notes": 6}, {"notes": 8}, {"notes": null}], "source": {}}',
+    json.dumps({'cases': [{'notes': [[[1] * 9]] * 9}], 'source': {
+        'loop': [], 'kept': 'no name'}})])
+def test_notes_that_no_answer_makes_are_wrong(notes):
+    with pytest.raises(Wrong):
+        judge_notes(TWICE, notes, CASES)
+
+
+def test_the_same_message_is_printed_once(monkeypatch):
+    module = checking.module_of('tree')
+    monkeypatch.setattr(module, 'CHECKS', {
+        'one': TWICE, 'two': TWICE._replace(right='the same.')})
+
+    def nothing(n, gpus):
+        pass
+
+    def twice(n, gpus):
+        return 2 * n
+
+    for _ in range(2):
+        with pytest.raises(Wrong, match='returned None'):
+            checking.check('tree', 'one', nothing)
+        with pytest.raises(Wrong, match='^This is as in `one`.$'):
+            checking.check('tree', 'two', nothing)
+    checking.check('tree', 'one', twice)
+    with pytest.raises(Wrong, match='returned None'):
+        checking.check('tree', 'two', nothing)
+
+
+def test_an_argument_that_is_changed_in_place_is_named():
+    X, sizes = np.ones(3), [1, 2]
+    with unchanged(X=X, sizes=sizes):
+        X + 1
+    with pytest.raises(Wrong, match='has changed `sizes`'):
+        with unchanged(X=X, sizes=sizes):
+            sizes.append(3)
+    with pytest.raises(Wrong, match='has changed `X`'):
+        with unchanged(X=X):
+            X[0] = 7
+
+
+def by_name(n):
+    return strategies.tree(n)
+
+
+def inside(n):
+    from d2lps.collectives.strategies import tree
+    return tree(n)
+
+
+def through_another(n):
+    return by_name(n)
+
+
+class InAMethod:
+    def make(self, n):
+        return [strategies.tree(k) for k in range(n)]
+
+
+def judging(n):
+    return numpygroup.Group(n)
+
+
+def tree(n):
+    return strategies.ring(n)
+
+
+def other(n):
+    return tree(n)
+
+
+@pytest.mark.parametrize('answer', [by_name, inside, through_another,
+                                    InAMethod])
+def test_a_function_that_gives_the_answer_is_seen_by_its_name(answer):
+    with pytest.raises(Wrong, match='`tree` of d2lps is used'):
+        without(answer, strategies.tree)
+
+
+def test_what_judges_is_refused_and_all_else_allowed():
+    with pytest.raises(Wrong, match='`numpygroup` of d2lps is used'):
+        without(judging)
+    without(other, strategies.tree)  # the student's own function `tree`
+    without(print, strategies.tree)
+
+
+needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12),
+                                      reason='no sys.monitoring')
+
+
+def loop():
+    while True:
+        pass
+
+
+def grow(deep=0):
+    """A recursion without a loop, of far too many calls."""
+    return deep < 60 and (grow(deep + 1) or grow(deep + 1))
+
+
+@needs_monitoring
+@pytest.mark.parametrize('endless', [loop, grow])
+def test_without_signals_a_loop_and_a_recursion_are_ended(
+        monkeypatch, endless):
+    monkeypatch.delattr('signal.setitimer', raising=False)
+    with pytest.raises(Wrong, match='one inside another'):
+        with in_time(60, lambda: 'outside'):
+            with in_time(0.1, lambda: 'one inside another'):
+                endless()
+    assert not any(map(sys.monitoring.get_tool, (3, 4)))
+
+
+@needs_monitoring
+def test_what_tidies_up_after_a_late_answer_is_not_ended(monkeypatch):
+    monkeypatch.delattr('signal.setitimer', raising=False)
+    with in_time(0.05, lambda: 'late'):
+        time.sleep(0.1)  # it ends late, and without a call in Python
+    assert not any(map(sys.monitoring.get_tool, (3, 4)))
+
+
+def test_nobody_can_interrupt_in_a_tab_so_a_check_has_a_limit(
+        monkeypatch, capsys):
+    def slow(n):
+        while True:
+            pass
+
+    monkeypatch.setattr(checking, 'IN_A_TAB', True)
+    monkeypatch.setattr(checking, 'TAB_SECONDS', 0.1)
+    with pytest.raises(Wrong, match='computed for 0.1 s, so it was stopped'):
+        checking.check('tree', 'sum', slow)
+    assert checking.picture('tree', slow) is None
+    assert 'computed for 0.1 s' in capsys.readouterr().out
+
+
+def test_a_picture_that_needs_mxnet_does_not_blame_the_answer(
+        monkeypatch, capsys):
+    def picture(answer):
+        raise NoMXNet('none')
+
+    monkeypatch.setattr(checking.module_of('minibatch'), 'picture', picture)
+    assert checking.picture('minibatch', None) is None
+    assert capsys.readouterr().out.startswith('No picture here. d2lps needs')
+
+
+def test_workers_that_are_threads_say_at_once_that_a_tab_has_none(
+        monkeypatch):
+    monkeypatch.setattr(missing, 'IN_A_TAB', True)
+    with pytest.raises(checking.Missing, match='threads, which a browser tab'):
+        runpy.run_path(numpygroup.__file__)
+
+
+def test_the_exercise_on_the_page_for_teachers_is_all_that_is_needed():
+    page = (ROOT / 'teaching' / 'README.md').read_text()
+    [source] = re.findall(r'^   ```python\n(.*?)^   ```', page, re.M | re.S)
+    module: dict = {}
+    exec(textwrap.dedent(source), module)
+    assert said(sum, module['CHECKS']['sum']) == 'all are added.'
+    assert said(lambda xs: sum(xs) / len(xs), module['CHECKS']['sum']) == (
+        'xs = [1, 2]: you return 1.5; 3 is right.')
+    assert module['picture'](sum).axes
+
+
+def test_each_exercise_has_its_rows():
+    """In the list of exercises, and in the table of the tab."""
+    listed = re.findall(r'^\| \[([^]]*)\]\(tasks/\1\.ipynb\)',
+                        LIST.read_text(), re.M)
+    assert sorted(listed) == sorted(checking.EXERCISES)
+    rows = tomllib.loads(TABLE.read_text())['exercises']
+    assert {*rows} == {*checking.EXERCISES}
+    for exercise, row in rows.items():
+        assert row.keys() == {'all': {'runs'}, 'no': {'runs', 'why'},
+                              'parts': {'runs', 'cells'}}[row['runs']]
+        needs_threads = 'numpygroup' in vars(checking.module_of(exercise))
+        assert (row['runs'] == 'no') == (
+            needs_threads or exercise in checking.WITH_TORCH)
