@@ -43,6 +43,12 @@ def test_each_part_is_checked_twice_and_all_give_ten_points(exercise):
         for cell in seen, unseen:
             assert cell.metadata.nbgrader.locked
             assert cell.metadata.nbgrader.grade
+        points = seen.metadata.nbgrader.points
+        above = solution(exercise).cells[[
+            cell.id for cell in solution(exercise).cells].index(seen.id) - 1]
+        assert above.source.endswith(
+            f'`{part}`: **{points} point{"s" * (points != 1)}**, and '
+            f'{unseen.metadata.nbgrader.points} for hidden cases.')
     for kind in 'check', 'hidden':
         assert sum(cell.metadata.nbgrader.points for name, cell in
                    cells.items() if name.startswith(f'{kind}-')) == 5
