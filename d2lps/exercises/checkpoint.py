@@ -83,7 +83,9 @@ def fault(note: Notes, seed: int, size: int, roughly: bool = False) -> str:
         if step in may:
             wrong = step is not None and _difference(state, step, seed, size,
                                                      roughly)
-            return f'load {what} {wrong}' if wrong else ''
+            return f'load {what} {wrong}' if wrong else (
+                '' if note['again'] else f'load {what}; a second load of this '
+                'disk returns something else')
     right = ' or '.join('None' if one is None else f'step {one}'
                         for one in may)
     return f'load {what}; {right} is right. {_fact(note, step)}'.rstrip()

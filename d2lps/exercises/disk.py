@@ -153,7 +153,12 @@ def load(answer: Answer, files: Mapping[str, str]) -> dict[str, Any]:
                               len(found) != 2):
         raise Wrong(f'`load` returned {found!r:.30} …; (step, state) or None '
                     'is right.', anywhere=True)
-    return {**note, 'found': found}
+    note['reads'] = [*disk.reads]
+    try:
+        again = answer(disk).load()
+    except Exception:
+        again = None
+    return {**note, 'found': found, 'again': again == found}
 
 
 def train(answer: Answer, cuts: Sequence[int | None], left: str,

@@ -119,6 +119,25 @@ class PowerProof:
         return (found[-1][0], found[-1][2]) if found else None
 
 
+# %% wrong: load removes the file that it has read
+# loses: whole, crash, again
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        self.disk.write('unfinished', json.dumps([step, state]))
+        self.disk.flush('unfinished')
+        self.disk.rename('unfinished', 'checkpoint')
+
+    def load(self):
+        if 'checkpoint' not in self.disk.names():
+            return None
+        step, state = json.loads(self.disk.read('checkpoint'))
+        self.disk.remove('checkpoint')
+        return step, state
+
+
 # %% right: two names in turns, half a file is left out, errors are caught
 class PowerProof:
     def __init__(self, disk):
