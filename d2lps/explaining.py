@@ -10,6 +10,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -153,6 +154,8 @@ def explain(got: Sequence[Any], wanted: Sequence[Any],
         arrays that it returns.
     """
     source = source or {}
+    if not got:
+        return ''
     if source.get('loop'):
         return IN_LOOP
     if right is None:
@@ -175,6 +178,13 @@ def explain(got: Sequence[Any], wanted: Sequence[Any],
     for cuts in source.get('cuts'), source.get('dtype'):
         if cuts in CUTS and all(map(cut_off, got, wanted)):
             return f'`{cuts}` cuts off the digits after the point.'
+    # A whole number may be anything, in a single case.
+    for digits in range(len(got) == 1, 4):
+        if all(_is_rounded(*pair, digits) for pair in zip(got, wanted)):
+            return 'Yours is rounded to ' + (
+                'a whole number.' if not digits else '1 digit after the '
+                'point.' if digits == 1 else f'{digits} digits after the '
+                'point.')
     if others and len(got) == 1:
         fits = {key: words for key, words in fits.items()
                 if key[0] not in SIZES}
@@ -283,6 +293,12 @@ def _other_sizes(got, wanted, case, unit, summed, averaged):
             yield (('times', factor, word),
                    f'Yours is {factor:,} times too {word}.',
                    times(1 / factor if word == 'large' else factor))
+    for name, value in case.items():
+        if _is_number(value) and 0 < value < 1:
+            yield (('times', name, 'times'), 'Yours is the right one times '
+                   f'`{name}`, {value:g}.', times(1 / value))
+            yield (('times', name, 'by'), 'Yours is the right one divided by '
+                   f'`{name}`, {value:g}.', times(value))
     yield ('sign',), 'Its sign is wrong.', times(-1)
     if _is_number(got) and got:
         yield ('inverse',), '1 divided by your result is right.', 1 / got
@@ -320,6 +336,11 @@ def _other_orders(got, wanted, case):
         for word, turned in (('early', got[-1:] + got[:-1]),
                              ('late', got[1:] + got[:1])):
             yield ('shifted', word), f'All stand one place too {word}.', turned
+    if 3 <= len(got) <= 4:
+        for order in permutations(range(len(got))):
+            which = ', '.join(ORDINALS[k] for k in order)
+            yield (('order', order), 'Your results are right in another '
+                   f'order: {which}.', [got[k] for k in order])
     if got and all(map(_is_list, got)):
         inner = [[*one] for one in got]
         yield (('reversed', 'inside'), 'Each of its lists is right in the '
@@ -347,8 +368,9 @@ def _other_orders(got, wanted, case):
                             and n % value == missing), '')
                 yield ('missing', word), f'The {many} missing.{why}', wanted
     elif missing < 0 and same(got[:n], wanted):
-        yield (('too many',), f'The first {n} are right, and {-missing} too '
-               'many follow.', wanted)
+        first = f'first {n} are' if n != 1 else 'first is'
+        yield (('too many',), f'The {first} right, and {-missing} too many '
+               'follow.', wanted)
 
 
 def cut_off(got: Any, wanted: Any) -> bool:
@@ -390,6 +412,13 @@ def _values(function):
     return [one.value for body in _bodies(function)[:1]
             for one in _own(body, ast.Return)
             if one.value and getattr(one.value, 'value', one) is not None]
+
+
+def _is_rounded(got, wanted, digits):
+    """Is a result the right one, rounded to so many digits?"""
+    got, wanted = _plain(got), _plain(wanted)
+    return _is_number(got) and isinstance(wanted, float) and (
+        got == round(wanted, digits) and not same(got, wanted, 1e-9))
 
 
 def source_facts(function: Callable[..., Any]) -> dict[str, Any]:
@@ -460,11 +489,15 @@ class Kept:
                          defaults)
         self.before = {name: (value, len(value)) for name, value in
                        named.items() if isinstance(value, (list, dict, set))}
+        self.is_class = inspect.isclass(function)
 
     def grown(self) -> tuple[str, bool]:
         """The name of a list that is longer than at the beginning, or ''.
 
-        And whether there was something in it then, from earlier calls.
+        And whether this is a fault in any case: it belongs to a class, or
+        there was something in it at the beginning, from earlier calls.
         """
-        return next(((name, length > 0) for name, (value, length) in
-                     self.before.items() if len(value) > length), ('', False))
+        return next((
+            (name, self.is_class or length > 0)
+            for name, (value, length) in self.before.items()
+            if len(value) > length), ('', False))

@@ -50,6 +50,18 @@ FACTS = {
     'one place too early':
         ([([2, 3, 1], [1, 2, 3])], [([2, 3, 1], [3, 2, 1])],
          'one place too early'),
+    'results in another order':
+        ([([2, 3, 1], [1, 2, 3])], [([2, 3, 1], [1, 2, 4])],
+         'one place too early'),
+    'three results in another order':
+        ([([1, 3, 2], [1, 2, 3]), ([4, 6, 5], [4, 5, 6])],
+         [([1, 3, 2], [1, 2, 3]), ([6, 5, 4], [4, 5, 6])],
+         'another order: first, third, second.'),
+    'a value below 1 too often':
+        ([(0.2, 2, {'lr': 0.1}), (0.6, 3, {'lr': 0.2})],
+         [(0.2, 2, {'lr': 0.1}), (0.6, 3, {'lr': 0.1})],
+         'the right one times `lr`, 0.1.'),
+    'rounded': ([(2.57, 2.5678)], [(2.56, 2.5678)], 'rounded to 2 digits'),
     'swapped pairs':
         ([([[1, 0, 5], [2, 1, 6]], [[0, 1, 5], [1, 2, 6]])],
          [([[1, 0, 5], [2, 1, 6]], [[0, 1, 5], [2, 1, 6]])], 'are swapped'),
@@ -124,6 +136,8 @@ def test_a_size_that_is_wrong_in_one_case_of_several_is_chance():
         'Yours is 4 times too small, and `ready` is 4.')
     assert hint((5, 20, {'ready': 4}), others=2) == ''
     assert '4 times' in hint((5, 20), (6, 24), others=2)
+    assert 'rounded to a whole number' in hint((5, 5.3), (6, 5.8))
+    assert 'rounded' not in hint((5, 5.3))
     assert 'in milliseconds' in hint((20.0, 0.02), unit='seconds', others=2)
 
 
@@ -213,7 +227,7 @@ def test_a_list_that_grows_from_call_to_call_is_named():
                     '        self.pushed.append(k)\n', 'Gate')
     kept = Kept(gate)
     gate().push(1)
-    assert kept.grown() == ('pushed', False)
+    assert kept.grown() == ('pushed', True)
     kept = Kept(f)  # it has the number of the first call in its list
     f(1)
     assert kept.grown() == ('found', True)

@@ -160,18 +160,16 @@ def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
         raise Differs(f'you return {notes["returned"]}; two lists, each with '
                       f'{several(len(counts), "number")}, are right', numbers,
                       right, 1e-6, values={})
-    for n, seen, unseen, wanted, truth, rate, number in zip(
-            counts, world['validation'], world['test'], *right, *numbers):
+    rows = [*zip(counts, world['validation'], world['test'], *right, *numbers)]
+    wrong = [_words_on(rate, lrs, seen, unseen)
+             for _, seen, unseen, wanted, _, rate, _ in rows
+             if not _near(rate, wanted)]
+    known: Facts = {(words,): words for words in wrong[0]
+                    if all(words in others for others in wrong)
+                    } if wrong else {}
+    for n, seen, _, wanted, truth, rate, number in rows:
         where = f'for {several(n, "device")}'
         if not _near(rate, wanted):
-            known: Facts = {(words,): words for lr, mine, tested in zip(
-                lrs, seen, unseen) if _near(rate, lr) for words, is_so in (
-                    ('Yours has the same; the smallest is wanted.',
-                     mine == seen.max()),
-                    ('It is the best rate on the test set.',
-                     tested == unseen.max()),
-                    ('It has the lowest validation accuracy.',
-                     mine == seen.min())) if is_so}
             raise Differs(
                 f'{where} you choose {rate:g}; {wanted} is right, with a '
                 f'validation accuracy of {seen.max():.4g}', numbers, right,
@@ -186,6 +184,18 @@ def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                         f'{several(count, "device")}.')
                     for count, lr, name, accuracy in notes['looks']
                     if _near(number, accuracy)})
+
+
+def _words_on(rate, lrs, seen, unseen):
+    """What is true of a rate that was chosen for a count: sentences."""
+    return [words for lr, mine, tested in zip(lrs, seen, unseen)
+            if _near(rate, lr) for words, is_so in (
+                ('Yours has the same; the smallest is wanted.',
+                 mine == seen.max()),
+                ('Yours is the best rate on the test set.',
+                 tested == unseen.max()),
+                ('Yours has the lowest validation accuracy.',
+                 mine == seen.min())) if is_so]
 
 
 def picture(answer: Answer) -> Picture:

@@ -90,6 +90,9 @@ def judge_sum(notes: Notes, n: int, devices: str = 'n') -> Schedule:
 def judge_form(notes: Notes, n: int, devices: str = 'n') -> Schedule:
     """The plan, if each message has a meaning and each device takes part."""
     plan = plan_of(notes, n)
+    if len(plan.rounds) > 1 and len({
+            tuple(map(tuple, r.columns())) for r in plan.rounds}) == 1:
+        raise Wrong(f'all {len(plan.rounds)} rounds have the same messages.')
     for number, sends in enumerate(plan.rounds, 1):
         _judge_replaced(number, sends)
     if not notes['is_schedule']:
@@ -141,8 +144,15 @@ def judge_total(plan: Schedule) -> None:
             'end without the sum', None, known={
                 (words,): f'Your plan is right {words}.'
                 for words, changed in _changed(plan)
-                if (final_state(changed) == 1).all()},
+                if (final_state(changed) == 1).all() and _is_short(changed)},
             place=_first_mistake(plan, wrong.any(axis=(0, 2))))
+
+
+def _is_short(plan):
+    """Does it send no more than a sum for all devices needs?"""
+    size = plan.chunk_bytes(1)
+    sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
+    return sent <= 2 * (plan.num_devices - 1) * (1 + 1e-9)
 
 
 def _changed(plan):

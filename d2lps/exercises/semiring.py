@@ -118,8 +118,10 @@ def _judge_shares(parts, n, inner):
     """
     counts = parts[:, None] // 8.0 ** np.arange(inner + 1) % 8
     for device in np.flatnonzero(counts[:, 0]):
-        raise Wrong(f'the part of device {device} begins with '
-                    f'{counts[device, 0]:g}; 0 is right.')
+        begin = counts[device, 0] if np.isfinite(parts[device]) else (
+            parts[device])
+        raise Wrong(f'the part of device {device} begins with {begin:g}; 0 is '
+                    'right.')
     often = counts[:, 1:].sum(axis=0)
     for many in sorted({*often} - {1}):
         which = np.flatnonzero(often == many)
