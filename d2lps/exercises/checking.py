@@ -10,8 +10,10 @@ import dis
 import inspect
 import json
 import os
+import re
 import signal
 import sys
+import textwrap
 import threading
 import time
 import traceback
@@ -55,6 +57,7 @@ NOTES = 'application/vnd.d2lps.notes'  # the MIME type of notes in an output
 NEAR = 1e-3  # the relative error that a result may have, if nothing is said
 NO_ANSWER = ('there is no answer yet. Write yours in place of the line that '
              'raises NotImplementedError.')
+COLUMNS = 88  # of a message; JupyterLab would break longer lines in words
 MOST_NOTES = 4_000_000  # characters; right answers need far fewer
 TAB_SECONDS = 60  # of a case or a picture in a tab; right ones need 6
 SLOWER = 10 if IN_A_TAB else 1  # a tab computes slower, and has only a clock
@@ -74,8 +77,11 @@ class Wrong(Exception):
         self.anywhere = anywhere
 
     def _render_traceback_(self) -> list[str]:
-        """IPython shows this line in place of a traceback of our files."""
-        return [f'Not yet. {self}']
+        """IPython shows these lines in place of a traceback of our files."""
+        words = str(self)
+        if re.match('[a-z]+,? (?!=)', words):  # no name of a value
+            words = words[:1].upper() + words[1:]
+        return textwrap.wrap(f'Not yet. {words}', COLUMNS)
 
 
 class WrongForm(Wrong):
