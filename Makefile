@@ -113,9 +113,6 @@ compare: $(VENV)/installed-tests
 
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/chapter1.py
-	$(VENV)/bin/python benchmarks/sums.py
-	$(VENV)/bin/python benchmarks/travel.py
-	$(VENV)/bin/python benchmarks/checkpoints.py
 	-$(VENV)/bin/python benchmarks/pytorch.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew; and

@@ -1,7 +1,4 @@
-"""Tables of Moodle and Canvas come back filled in, as these import them.
-
-The term of a class, in test_term.py, fills in tables without any problem.
-"""
+"""Tables of Moodle and Canvas come back filled in, as these import them."""
 import importers
 import pytest
 
