@@ -2,6 +2,7 @@
 import fcntl
 import gzip
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,11 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(NO_PYODIDE)
     if not CHROMIUM and not is_quick(config):
         terminalreporter.write_line(NO_CHROMIUM)
+    minutes = sum(used.ru_utime + used.ru_stime for used in map(
+        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        ) / 60
+    terminalreporter.write_line(
+        f'd2lps: {minutes:.1f} processor minutes, user and system')
 
 
 @pytest.fixture
