@@ -1,12 +1,19 @@
-"""The scripts with which chapter 20 starts a training, on two machines."""
+"""The scripts that start a training on two machines, by hand and by Slurm.
+
+Those of chapter 20 start PyTorch's processes, and that of
+docs/several-machines.md MXNet's.
+"""
+import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from clusters import wait_for
 from d2lps import network_problem
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
@@ -106,3 +113,165 @@ def test_two_machines_train(script, options):
     assert 0 < float(found[1]) * 1e6 < 1.3 * RATE  # no link carries more
     assert re.search(r'\d+ ms a step, [\d,]+ tokens/s, MFU \d+\.\d%',
                      done.stdout)
+
+
+# MXNet's processes.
+
+PAGE = (NOTEBOOKS.parent / 'docs' / 'several-machines.md').read_text()
+OVER_SSH, BY_SRUN = re.findall(r'^```sh\n(.*?)^```', PAGE, re.M | re.S)[1:]
+EVERY_ROLE = {'scheduler -c import mxnet': 1, 'server -c import mxnet': 1,
+              'worker mine.py': 2}
+
+
+@pytest.mark.parametrize('places, arguments, words', [
+    ({'HEAD': ''}, [], 'HEAD: is the IPv4 address of the scheduler'),
+    ({'HEAD': 'lab1'}, [], 'HEAD=lab1 is no IPv4 address'),
+    ({'WORKERS': ''}, [], 'WORKERS: is the number of workers'),
+    ({'ROLE': 'sever'}, [], 'ROLE=sever is no role of MXNet'),
+    ({'ROLE': 'worker'}, [], 'is the script of a worker')])
+def test_mxnet_is_not_started_with_what_would_hang(tmp_path, places,
+                                                   arguments, words):
+    path = programs(tmp_path, {'python': 'echo started'})
+    done = subprocess.run(
+        ['bash', 'mxnet_by_hand.sh', *arguments], cwd=NOTEBOOKS / 'launch',
+        text=True, capture_output=True, timeout=60, env={
+            'PATH': path, 'HEAD': '10.0.0.1', 'SERVERS': '1', 'WORKERS': '2',
+            'ROLE': 'server'} | places)
+    assert done.returncode and words in done.stderr
+    assert 'started' not in done.stdout
+
+
+@pytest.mark.parametrize('commands', [OVER_SSH, BY_SRUN], ids=['ssh', 'srun'])
+def test_the_page_starts_each_process_of_mxnet(tmp_path, commands):
+    """With programs that stand for those of other machines."""
+    clone = tmp_path / 'd2lps'
+    python = 'echo "$DMLC_ROLE $* $DMLC_PS_ROOT_URI ${PORT-}"'
+    folder = clone / '.venv' / 'bin'
+    folder.mkdir(parents=True)
+    (clone / 'notebooks').symlink_to(NOTEBOOKS)
+    path = programs(folder, {
+        'python': python, 'hostname': 'echo "10.0.0.1 fd00::2"',
+        'ssh': 'cd "$HOME"; test "$1" = -n && exec sh -c "$3"',
+        'srun': 'test "$1 $2" = "--ntasks 4" &&'
+                ' for k in 0 1 2 3; do SLURM_PROCID=$k "${@:3}"; done'})
+    done = subprocess.run(
+        ['bash', '-c', commands], cwd=clone, text=True, capture_output=True,
+        timeout=60, check=True, env={
+            'PATH': path, 'HOME': str(tmp_path), 'WAIT': '0', 'PORT': '2000'})
+    assert sorted(done.stdout.splitlines()) == [
+        f'{line} 10.0.0.1 ' for line, n in EVERY_ROLE.items()
+        for _ in range(n)], done.stderr
+    assert 'it waits at 10.0.0.1:2000 for the servers (1)' in done.stderr
+    assert done.stderr.count('can run programs as you') == 4
+
+
+ADD_UP = '''
+import mxnet as mx
+kv, out = mx.kv.create('dist_sync'), mx.nd.zeros(3)
+kv.init('w', out)
+kv.push('w', mx.nd.ones(3) * (kv.rank + 1))
+kv.pull('w', out)
+print('worker', kv.rank, 'of', kv.num_workers, out.asnumpy().tolist())
+'''
+SUMS = [f'worker {rank} of 2 [3.0, 3.0, 3.0]' for rank in range(2)]
+
+
+@pytest.mark.full
+@pytest.mark.skipif(bool(network_problem()), reason='no slow network')
+def test_mxnet_adds_up_on_two_machines(tmp_path):
+    """One has the scheduler, a server and a worker, the other a worker."""
+    (tmp_path / 'mine.py').write_text(ADD_UP)
+    script = tmp_path / 'start.sh'
+    script.write_text(f'''
+export SERVERS=1 WORKERS=2
+start() {{
+  ROLE=$1 timeout 200 bash launch/mxnet_by_hand.sh {tmp_path}/mine.py &
+}}
+start worker
+[ $NODE = 1 ] || {{ start server; start scheduler; }}
+wait
+''')
+    done = subprocess.run(
+        [sys.executable, '-m', 'd2lps', 'cluster', '--num-servers', '0',
+         '--bandwidth', str(RATE), str(script)], cwd=NOTEBOOKS, text=True,
+        capture_output=True, timeout=300)
+    sums = re.findall(r'\[worker (\d)\] (worker .*)', done.stdout)
+    assert {node for node, _ in sums} == {'0', '1'}, done
+    assert sorted(line for _, line in sums) == SUMS
+
+
+SSHD = '/usr/sbin/sshd'
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(('127.0.0.1', 0))
+        return one.getsockname()[1]
+
+
+@pytest.fixture
+def real_ssh(tmp_path):
+    """A program `ssh` for which lab1 and lab2 are OpenSSH's server here."""
+    if not os.access(SSHD, os.X_OK):
+        pytest.skip(f'there is no {SSHD} (Debian: apt install openssh-server)')
+    for key in 'key', 'host_key':
+        subprocess.run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f',
+                        str(tmp_path / key)], check=True, timeout=60)
+    port = free_port()
+    (tmp_path / 'sshd_config').write_text(f'''
+ListenAddress 127.0.0.1:{port}
+HostKey {tmp_path}/host_key
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin prohibit-password
+AuthorizedKeysFile {tmp_path}/key.pub
+''')
+    (tmp_path / 'known').write_text(
+        f'[127.0.0.1]:{port} {(tmp_path / "host_key.pub").read_text()}')
+    (tmp_path / 'config').write_text(f'''
+Host lab1 lab2
+  HostName 127.0.0.1
+  Port {port}
+  IdentityFile {tmp_path}/key
+  IdentitiesOnly yes
+  BatchMode yes
+  UserKnownHostsFile {tmp_path}/known
+  GlobalKnownHostsFile none
+''')
+    start, log = [SSHD, '-D', '-e', '-f', f'{tmp_path}/sshd_config'], (
+        tmp_path / 'log')
+    if os.geteuid() == 0:  # it has to have this folder then
+        start = ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /run '
+                 '&& mkdir -m 755 /run/sshd && exec "$@"', '-', *start]
+    with log.open('w') as errors:
+        server = subprocess.Popen(start, stderr=errors)
+    try:
+        wait_for(lambda: 'listening' in log.read_text()
+                 or server.poll() is not None, 60)
+        if server.poll() is not None:
+            pytest.skip(f'{SSHD} does not run here: {log.read_text()}')
+        yield programs(tmp_path, {
+            'ssh': f'exec {shutil.which("ssh")} -F {tmp_path}/config "$@"'})
+    finally:
+        server.kill()
+        server.wait(60)
+
+
+@pytest.mark.full
+def test_mxnet_adds_up_over_openssh(tmp_path, real_ssh):
+    """By the page's own lines, with this machine as lab1 and lab2."""
+    (tmp_path / 'mine.py').write_text(ADD_UP)
+    lines = OVER_SSH
+    for of_the_page, here in {
+            'cd d2lps': f'cd {NOTEBOOKS.parent}',
+            '\\$HOME/d2lps/.venv/bin': str(Path(sys.executable).parent),
+            'HEAD=10.0.0.1': 'HEAD=127.0.0.1 ADDRESS=127.0.0.1 '
+                             f'PORT={free_port()}',
+            'timeout 1h': 'timeout 100',
+            'mine.py': str(tmp_path / 'mine.py')}.items():
+        assert of_the_page in lines
+        lines = lines.replace(of_the_page, here)
+    done = subprocess.run(['bash', '-c', lines], text=True, timeout=200,
+                          capture_output=True, env={'PATH': real_ssh})
+    assert sorted(done.stdout.splitlines()) == SUMS, done.stderr
