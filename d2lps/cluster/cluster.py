@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any, NoReturn
@@ -42,28 +42,16 @@ class Cluster:
         timeout: seconds for which a worker waits for another worker, or
             for a server.
         port: the scheduler's port, from 1024 to 65535; by default any free
-            one. On one machine it names a socket, /tmp/<port>.
+            one. A Unix socket has its number as a name: /tmp/<port>.
         network: a slow `Network` between workers and servers; by default
             they communicate as fast as this machine can.
-        hosts: other machines for workers and servers, named as for `ssh`
-            (['lab1', 'user@lab2']). Worker k and server k run on host k
-            modulo the number of hosts. The next five arguments need `hosts`,
-            except `address='127.0.0.1'`.
-        server_hosts: machines for the servers, by default `hosts`.
-        address: this machine's address, as the hosts reach it; by default
-            the one from which the first host sees the connection come.
-            Without hosts it can only be '127.0.0.1', see below.
-        python: the Python on the hosts that has d2lps; by default the same
-            path as here.
-        ssh: the command, such as ['ssh', '-p', '2222'].
-        ports: the ports on which all machines must reach each other, by
-            default range(20000, 21000).
+        address: '127.0.0.1' lets the processes listen on ports of this
+            address, see below; by default they use Unix sockets.
         restarts: how many times, in all, `run` may start all processes anew
             after a death. It then calls the function again from its
             beginning, and the function continues from its checkpoint (see
             `d2lps.recovery`).
-        elastic: True continues without a dead worker, and without the
-            workers of a host that cannot be reached. See `num_workers`.
+        elastic: True continues without a dead worker. See `num_workers`.
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
     notebook, `%%px` cells then run on all workers, and `view['x']` is a list
@@ -80,14 +68,12 @@ class Cluster:
     keeper is itself killed, processes that have left the worker's process
     group continue.
 
-    MXNet's servers run the code that any connected program sends.  On one
-    machine no other user can connect: the processes use Unix sockets in
-    /tmp, which only this user (and root) can open, and no port is open.
-    Without Unix sockets there is an OSError. With `address='127.0.0.1'` the
-    processes listen there, where every user of the machine can reach them.
-    With `network`, they listen on addresses that exist only inside that
-    network.  With `hosts`, they listen on the machines' own addresses: use
-    it only where you trust everybody who can reach these.
+    MXNet's servers run the code that any connected program sends.  No other
+    user can connect: the processes use Unix sockets in /tmp, which only this
+    user (and root) can open, and no port is open.  Without Unix sockets there
+    is an OSError.  With `address='127.0.0.1'` the processes listen there,
+    where every user of the machine can reach them.  With `network`, they
+    listen on addresses that exist only inside that network.
 
     The workers must start within 60 seconds, or longer on a busy machine:
     60 seconds times the number of processes that want each core.
@@ -116,26 +102,19 @@ class Cluster:
              restarts=from_zero, elastic=boolean)
     def __init__(self, num_workers: int = 2, num_servers: int = 1,
                  timeout: float = 60, port: int | None = None,
-                 network: Network | None = None,
-                 hosts: Sequence[str] | None = None,
-                 address: str | None = None, python: str | None = None,
-                 ssh: Sequence[str] | None = None,
-                 server_hosts: Sequence[str] | None = None,
-                 ports: range | None = None, restarts: int = 0,
-                 elastic: bool = False) -> None:
+                 network: Network | None = None, address: str | None = None,
+                 restarts: int = 0, elastic: bool = False) -> None:
         if elastic and not restarts:
             raise ValueError('elastic needs restarts=, such as restarts=3: '
                              'how often to continue with fewer workers')
         check_fork()
         if num_servers:
             _check_mxnet()
-        elif port is not None or server_hosts is not None:
-            raise ValueError('port and server_hosts are for servers; with '
-                             'num_servers=0, leave them out')
+        elif port is not None:
+            raise ValueError('port is for servers; with num_servers=0, leave '
+                             'it out')
         check_process(num_workers + num_servers)
-        places = _places(num_workers, num_servers, network, hosts,
-                         address=address, python=python, ssh=ssh,
-                         server_hosts=server_hosts, ports=ports)
+        places = _places(num_workers, num_servers, network, address)
         if port is not None and not places.is_free(port):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and the cluster takes a free port')
@@ -304,20 +283,16 @@ def _check_mxnet():
                       ) from None
 
 
-def _places(num_workers, num_servers, network, hosts, **options):
+def _places(num_workers, num_servers, network, address):
     """Where the processes run, as the arguments of `Cluster` say."""
-    if hosts is not None and network is not None:
-        raise ValueError('network is for one machine; leave out network or '
-                         'hosts')
-    if hosts is not None:
-        from d2lps.cluster.hosts.machines import SshPlaces  # few need it
-        return SshPlaces(num_workers, num_servers, hosts, **options)
-    if network is None and str(options['address']) == LOOPBACK:
+    if address is not None and str(address) != LOOPBACK:
+        raise ValueError(f"address must be '{LOOPBACK}', or be left out; it "
+                         f'was {shown(address)}')
+    if address is not None and network is not None:
+        raise ValueError('network has addresses of its own; leave out network '
+                         'or address')
+    if address is not None:
         return LocalPlaces(num_workers, num_servers)
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(f'{name} needs hosts=; it was '
-                             f'{shown(value)}')
     if network is None:
         return unix_socket_places(num_workers, num_servers)
     is_network = instance_of(Network, 'a Network such as Network(delay=0.001)')

@@ -1,7 +1,5 @@
 """`python -m d2lps cluster`: a script on the workers of a cluster."""
 import argparse
-import re
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,14 +14,12 @@ EXAMPLES = '''
 Examples:
   d2lps cluster --num-workers 4 --num-servers 2 train.py --lr 0.1
   d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
-  d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
 
 Every worker runs the whole script. In the script, mx.kv.create('dist_sync')
 makes the store. With --num-servers 0 there is no store, and
 d2lps.join_peers() connects the workers. The output of worker 0 is shown
 behind [worker 0]. The exit code is 0, or 1 after an error, or 130 after
-Ctrl-C. Before you use --hosts, read docs/several-machines.md: it opens ports
-on these machines.
+Ctrl-C.
 '''
 
 
@@ -32,8 +28,8 @@ def parser() -> argparse.ArgumentParser:
         prog='d2lps cluster', epilog=EXAMPLES,
         usage='d2lps cluster [OPTION ...] SCRIPT [ARGUMENT ...]',
         description='Run a script on the workers of a cluster.')
-    p.add_argument('--num-workers', type=int, metavar='M',
-                   help='number of workers (default: 2, or one for each host)')
+    p.add_argument('--num-workers', type=int, default=2, metavar='M',
+                   help='number of workers (default: 2)')
     p.add_argument('--num-servers', type=int, default=1, metavar='N',
                    help='number of parameter servers (default: 1; 0: no '
                    'store, and MXNet is not needed)')
@@ -55,21 +51,6 @@ def parser() -> argparse.ArgumentParser:
     slow.add_argument('--colocated', action='store_true', default=None,
                       help='servers share the hosts of the workers')
 
-    far = p.add_argument_group('several machines, over SSH')
-    far.add_argument('--hosts', action='append', metavar='A,B,…',
-                     help='hosts of the workers and servers, in turn')
-    far.add_argument('--server-hosts', action='append', metavar='C,D,…',
-                     help='hosts of the servers, if these are others')
-    far.add_argument('--address', help='the address of this machine, as the '
-                     'hosts reach it')
-    far.add_argument('--python', help='the path of the Python with d2lps on '
-                     'the hosts (default: the same path as here)')
-    far.add_argument('--ssh', help="the command of SSH (default: 'ssh')")
-    far.add_argument('--ports', metavar='FIRST-LAST', help='ports on which '
-                     'all machines reach each other (default: 20000-20999)')
-    far.add_argument('--check', action='store_true', help='check that '
-                     'the hosts have all that a cluster needs, and end')
-
     p.add_argument('script', nargs='?', metavar='SCRIPT',
                    help='a Python program, or a shell script (.sh)')
     p.add_argument('arguments', nargs=argparse.REMAINDER, metavar='ARGUMENT',
@@ -77,42 +58,10 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def names(texts: Sequence[str] | None) -> list[str] | None:
-    """['a,b', 'c'] → ['a', 'b', 'c']; None stays None."""
-    return re.split(r'[,\s]+', ' '.join(texts).strip()) if texts else None
-
-
-def ports(text: str | None) -> range | None:
-    """'20000-20999' → range(20000, 21000); None stays None."""
-    if not text:
-        return None
-    found = re.fullmatch(r'(\d+)-(\d+)', text)
-    if not found:
-        raise ValueError('--ports must be the first and the last of a range '
-                         f'such as 20000-20999; it was {text!r}')
-    return range(int(found[1]), int(found[2]) + 1)
-
-
-def options(args: argparse.Namespace) -> dict[str, Any]:
-    """What `Cluster` takes for several machines."""
-    return {'hosts': names(args.hosts), 'address': args.address,
-            'server_hosts': names(args.server_hosts), 'python': args.python,
-            'ssh': args.ssh and shlex.split(args.ssh),
-            'ports': ports(args.ports)}
-
-
 def given(args: argparse.Namespace, *options: str) -> dict[str, Any]:
     """Those of the options that are on the command line."""
     return {name: value for name, value in vars(args).items()
             if name in options and value is not None}
-
-
-def check(args: argparse.Namespace) -> int:
-    """`--check`: see whether a cluster would work; the exit code."""
-    from d2lps.cluster.hosts import check
-    far = options(args)
-    hosts = (far['hosts'] or []) + (far.pop('server_hosts') or [])
-    return check.main(**far | {'hosts': list(dict.fromkeys(hosts))})
 
 
 def run(args: argparse.Namespace) -> None:
@@ -124,16 +73,11 @@ def run(args: argparse.Namespace) -> None:
         sys.exit(f'd2lps: {args.script} is a folder; name a script'
                  if script.is_dir() else
                  f'd2lps: there is no script {args.script}')
-    far = options(args)
     slow = given(args, 'bandwidth', 'delay', 'colocated')
     again = given(args, 'restarts', 'elastic')
-    num_workers = args.num_workers
-    if num_workers is None:
-        num_workers = len(far['hosts']) if far['hosts'] else 2
     try:
-        with Cluster(num_workers, args.num_servers, args.timeout,
-                     network=Network(**slow) if slow else None, **far,
-                     **again) as c:
+        with Cluster(args.num_workers, args.num_servers, args.timeout,
+                     network=Network(**slow) if slow else None, **again) as c:
             c.run(run_script, str(script), args.arguments)
     except WorkerError as error:
         sys.exit('\n'.join([*error.__notes__, *(
@@ -144,8 +88,6 @@ def run(args: argparse.Namespace) -> None:
 def main(argv: Sequence[str]) -> None:
     args = parser().parse_args(argv)
     try:
-        if args.check:
-            sys.exit(check(args))
         run(args)
     except ClusterError as error:
         sys.exit(f'd2lps: {error}')

@@ -5,7 +5,6 @@ of its own.
 """
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -149,8 +148,8 @@ class NetworkPlaces(LocalPlaces):
         self.workers, self.servers = (
             places[:num_workers], places[num_workers:])
 
-    def without(self, lost: Sequence[str]) -> 'NetworkPlaces | None':
-        left = len(self.workers) - len(lost)
+    def without(self, lost: int) -> 'NetworkPlaces | None':
+        left = len(self.workers) - lost
         return (NetworkPlaces(self._network, left, len(self.servers))
                 if left else None)
 

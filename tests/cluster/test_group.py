@@ -123,10 +123,11 @@ def test_a_store_says_that_there_are_no_servers(shared):
 @pytest.mark.parametrize('arguments, words', [
     (dict(num_servers=-1), 'num_servers must be a whole number from 0'),
     (dict(num_workers=0), 'num_workers must be a whole number from 1'),
-    (dict(port=2000), 'port and server_hosts are for servers'),
-    (dict(hosts=['a'], server_hosts=['b']), 'port and server_hosts are for'),
+    (dict(port=2000), 'port is for servers'),
     (dict(elastic=True), 'elastic needs restarts='),
-    (dict(address='10.0.0.1'), 'address needs hosts=')])
+    (dict(address='10.0.0.1'), "address must be '127.0.0.1', or be left out"),
+    (dict(address='127.0.0.1', network=Network()),
+     'leave out network or address')])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
         Cluster(**{'num_servers': 0} | arguments)

@@ -83,7 +83,7 @@ def test_how_a_process_ended():
 
 class Keeper:
     """The connection to a keeper that does all that it should not."""
-    name, code, status, processes, printed = 'keeper', None, {}, {}, ()
+    name, code, processes, printed = 'keeper', None, {}, ()
     expected_to_exit, label = False, lambda self: self.name
 
     def __init__(self, end):
@@ -93,9 +93,6 @@ class Keeper:
         pass
 
     def fate(self):
-        return None
-
-    def ping(self, now):
         raise ValueError('a line that nobody understands')
 
     def close_stdin(self):
@@ -103,7 +100,7 @@ class Keeper:
 
 
 def raises():
-    raise OSError('its ssh is gone')
+    raise OSError('its pipe is gone')
 
 
 def test_a_failure_is_heard_whatever_goes_wrong_while_all_are_ended():
@@ -118,7 +115,7 @@ def test_a_failure_is_heard_whatever_goes_wrong_while_all_are_ended():
             time.sleep(0.01)
         [text] = heard
         assert 'a line that nobody understands' in text
-        assert 'its ssh is gone' in text
+        assert 'its pipe is gone' in text
         assert sorted(ended) == [1, 2] and not os.path.exists(watch.folder)
         assert watch.is_alive()
     finally:

@@ -1,6 +1,6 @@
-"""Start, watch and end processes: here, in the slow network, over SSH.
+"""Start, watch and end processes: here, or in the slow network.
 
-    reader's process        this machine, slow network, or another machine
+    reader's process        this machine, or the slow network in it
     +----------------+      +--------+  line of   +----------------------+
     | Cluster        | JSON | Keeper |   JSON     | scheduler            |
     | Restarts       |----->|        |----------->| server 0, 1, ...     |
@@ -50,7 +50,6 @@ when one dies; `process` is our end of the connection to each; `keeper`, one in
 each place, forks them; `member` is what is forked, and goes on as an
 `mxnet_server` or as a worker that waits for `cells`.
 
-Beside them: `addresses` (and `d2lps.cluster.hosts`) say where processes run,
-`namespaces` makes the slow network, `calls` is the reader's end of `run` and
-`%%px`.
+Beside them: `addresses` says where processes run, `namespaces` makes the slow
+network, `calls` is the reader's end of `run` and `%%px`.
 """

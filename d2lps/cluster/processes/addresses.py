@@ -1,26 +1,37 @@
 """Where a cluster's processes run, and at what addresses.
 
 `LocalPlaces` is the reader's machine, and `UnixSocketPlaces` the same without
-a port.  All others have the same attributes and methods: see
-`d2lps.cluster.network` and `d2lps.cluster.hosts.machines`.
+a port.  A slow network has the same attributes and methods: see
+`d2lps.cluster.network`.
 """
 import os
 import random
 import secrets
 import socket
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from d2lps.cluster.processes import sockets
-from d2lps.cluster.processes.probe import is_free
 from d2lps.cluster.processes.process import (KeeperConnection, Process,
                                              start_here)
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
 PORTS = range(10_000, 32_000)
+
+
+def is_free(address: str, port: int) -> bool:
+    """Can a program listen on this port just now?"""
+    with socket.socket() as one:
+        # A port is free, too, while its last connections fade away.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((address, port))
+            one.listen()
+        except OSError:
+            return False
+    return True
 
 
 def free_ports(n: int) -> list[int]:
@@ -61,11 +72,9 @@ class LocalPlaces:
         head: the place of the scheduler.
         workers, servers: a `Place` for each.
         env: what else MXNet has to find in its environment.
-        card: the network interface that PyTorch's Gloo shall use, or ''.
-        patience: seconds for the keepers to answer.
+        card: the network interface that PyTorch's Gloo shall use.
     """
     env: dict[str, str] = {}
-    patience = 30.0
     card = 'lo0' if sys.platform == 'darwin' else 'lo'
 
     def __init__(self, num_workers: int, num_servers: int) -> None:
@@ -74,13 +83,12 @@ class LocalPlaces:
         self.workers = [self.head] * num_workers
         self.servers = [self.head] * num_servers
 
-    def without(self, lost: Sequence[str]) -> 'LocalPlaces | None':
+    def without(self, lost: int) -> 'LocalPlaces | None':
         """Places for other processes, after those here have ended.
 
-        `lost` names workers that shall have none, such as 'worker 1', and
-        hosts that cannot be reached. None if no worker is left.
+        There are none for so many of the workers. None if no worker is left.
         """
-        left = len(self.workers) - len(lost)
+        left = len(self.workers) - lost
         return type(self)(left, len(self.servers)) if left else None
 
     def keeper(self, name: str = 'keeper', **begin: Any) -> KeeperConnection:
@@ -88,11 +96,10 @@ class LocalPlaces:
         return KeeperConnection(name, start_here(), path=sys.path[:], **begin)
 
     def use_answers(self) -> None:
-        """Use what the keepers have said of their machines.
+        """Use what the keepers have said of their places.
 
         Raises:
-            OSError: if their machines do not permit what is wanted.
-            ClusterError: if they cannot work together.
+            OSError: if this machine does not permit what is wanted.
         """
 
     def traffic(self) -> dict[str, tuple[int, int]]:
@@ -119,13 +126,13 @@ class LocalPlaces:
     def peers(self, folder: str) -> list[str]:
         """Addresses at which workers listen for each other; see `Peers`."""
         ports = self.free_ports(len(self.workers))
-        return [f'{canonical(place.address)}:{port}'
+        return [f'{place.address}:{port}'
                 for place, port in zip(self.workers, ports)]
 
     def master(self) -> tuple[str, int]:
         """Address and port at which other libraries may meet."""
         [port] = self.free_ports(1)
-        return canonical(self.workers[0].address), port
+        return self.workers[0].address, port
 
 
 class UnixSocketPlaces(LocalPlaces):
@@ -162,11 +169,6 @@ class UnixSocketPlaces(LocalPlaces):
     def master(self) -> tuple[str, int]:
         [port] = free_ports(1)  # other libraries take no Unix socket
         return LOOPBACK, port
-
-
-def canonical(address: str) -> str:
-    """An address in its usual form; see `hosts.machines.address_for_rank`."""
-    return socket.inet_ntoa(socket.inet_aton(address))
 
 
 def check_process(processes: int) -> None:

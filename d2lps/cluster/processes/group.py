@@ -3,7 +3,6 @@ import os
 import queue
 import selectors
 import signal
-import subprocess
 import threading
 import time
 import traceback
@@ -26,7 +25,6 @@ SILENCE = 30.0  # seconds without a sign of life until a process is given up
 GOOD = 0, -signal.SIGABRT  # exit codes of what was asked to end
 TICK = 0.1  # seconds between two looks at the processes
 GOODBYE = 2.0  # seconds for the keepers to end all processes, and to tidy up
-SWEEP = 3.0  # seconds to remove what keepers on other machines could not
 
 
 @dataclass
@@ -164,8 +162,6 @@ class Group(threading.Thread):
             return self.fail_dead({one: one.fate() for one in dead} | {
                 one: f'has not given a sign of life for {seconds:.0f} s'
                 for one, seconds in silent.items()})
-        for keeper in self.keepers:
-            keeper.ping(now)
         self._tick(now)
 
     def fail_dead(self, dead: dict[Process | KeeperConnection, str]) -> None:
@@ -215,11 +211,8 @@ class Group(threading.Thread):
         with ExitStack() as in_any_case:
             in_any_case.callback(tidy, self.folder)
             in_any_case.callback(self.keepers.clear)
-            sweeps = []
             for keeper in self.keepers:
-                in_any_case.callback(
-                    lambda end=keeper.end: sweeps.append(end()))
-        _wait_for(filter(None, sweeps))
+                in_any_case.callback(keeper.end)
 
     def close(self) -> None:
         """End all processes and the watch; may be called twice."""
@@ -246,14 +239,3 @@ class Group(threading.Thread):
 
 def _ended_as_asked(one):
     return one.expected_to_exit and one.code in GOOD
-
-
-def _wait_for(programs):
-    """Wait for programs that run side by side, but not for long."""
-    end = time.monotonic() + SWEEP
-    for program in programs:
-        try:
-            program.wait(max(0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()

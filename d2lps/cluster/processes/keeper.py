@@ -1,13 +1,11 @@
 """A keeper starts, watches and ends the processes of a cluster in one place.
 
-The place is this machine, the slow network, or another machine at the far end
-of an `ssh`; a keeper is the same everywhere. It forks the processes (see
-`member`), passes messages between them and the reader's process, and ends all
-of them when the reader's process has ended. MXNet takes a second to load, so
-it is loaded here once, before the first fork.
+The place is this machine, or the slow network in it; a keeper is the same in
+both. It forks the processes (see `member`), passes messages between them and
+the reader's process, and ends all of them when the reader's process has ended.
+MXNet takes a second to load, so it is loaded here once, before the first fork.
 
-Importing this module loads neither MXNet nor anything that another machine
-may lack.
+Importing this module does not load MXNet.
 """
 import ctypes
 import functools
@@ -17,18 +15,16 @@ import select
 import selectors
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from d2lps.cluster.processes import (descendants, member, messages, namespaces,
-                                     probe)
+from d2lps.cluster.processes import descendants, member, messages, namespaces
 from d2lps.cluster.processes.lines import Inlet, Outlet, serve
 from d2lps.cluster.processes.shortage import or_end
-from d2lps.cluster.processes.sockets import PREFIX, command_of, tidy
+from d2lps.cluster.processes.sockets import tidy
 
 TICK = 0.1  # seconds between two looks at the processes
 BUSY = 0.1  # of a core: who uses more computes, and does not hang
@@ -101,8 +97,7 @@ class Keeper:
     """All processes of a cluster in this place."""
 
     def __init__(self) -> None:
-        self._parent, self._heard = os.getppid(), time.monotonic()
-        self._silence = 60.0  # seconds without a word of the reader
+        self._parent = os.getppid()
         self._children: dict[int, Child] = {}
         self._hosts: list[int] = []  # namespaces of a slow network
         self._folder = ''
@@ -134,7 +129,7 @@ class Keeper:
 
     def _write(self, message):
         """Write a message, even if the reader reads slowly."""
-        # A login script may have printed a line without its end.
+        # A `sitecustomize` may have printed a line without its end.
         line = memoryview(f'\n{{"keeper": {message}}}\n'.encode())
         try:
             while line:
@@ -146,16 +141,11 @@ class Keeper:
             self.end()
 
     def _check(self):
-        """End if the reader's process is gone, or silent for too long."""
+        """End if the reader's process is gone."""
         if self._input.closed or os.getppid() != self._parent:
             self.end()
-        if time.monotonic() - self._heard > self._silence:
-            print('no message from your machine for '
-                  f'{self._silence:.0f} s', file=sys.stderr)
-            self.end(1, lost=True)
 
     def _listen(self, lines):
-        self._heard = time.monotonic()
         for line in lines:
             self._do(**json.loads(line))
 
@@ -163,14 +153,8 @@ class Keeper:
         child = self._children.get(number)  # None if it has just ended
         if do == 'begin':
             self._begin(**message)
-        elif not self._folder:
-            sys.exit('the first message was lost: a login script here '
-                     '(.bashrc, …) must not read')
         elif do == 'start':
             self._start(number, message['job'])
-        elif do in ('load', 'listen', 'reach'):
-            answer = getattr(probe, do)(*message['args'])
-            self.tell('answer', **{do: answer})
         elif do in ('pass', 'signal', 'end'):
             if child and do == 'pass':
                 child.outlet.send(message['message'])
@@ -178,26 +162,18 @@ class Keeper:
                 os.kill(child.pid, message['signal'])
             elif child:
                 self._reap(child)
-        elif do != 'ping':
+        else:
             raise ValueError(f'a keeper knows no message {do!r}: see '
                              'messages.py')
 
-    def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
-               network=None):
-        """Get ready; `look` is for `probe`, and `network` for `namespaces`."""
-        told, self._silence = {}, silence or float('inf')
-        sys.path[:] = [*map(os.path.abspath, path)] or sys.path
-        with suppress(OSError):  # only where machines share their files
-            os.chdir(cwd)
-            sys.path.append(cwd)
-        if look:
-            told = probe.look(**look)
-        with or_end('no folder for the files of a cluster'):
-            self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
+    def _begin(self, folder, path, network=None):
+        """Get ready; `network` is for `namespaces`."""
+        sys.path[:] = map(os.path.abspath, path)
+        self._folder, problem = folder, ''
         if network:
-            told['problem'] = namespaces.problem(
+            problem = namespaces.problem(
                 lambda: self._hosts.extend(namespaces.build(**network)))
-        self.tell('place', pid=os.getpid(), folder=self._folder, **told)
+        self.tell('place', problem=problem)
 
     def _start(self, number, job):
         store = job.get('store', True)
@@ -206,7 +182,6 @@ class Keeper:
             with suppress(Exception):  # the process will report the error
                 member.load(store)
             self.tell('loading', loading=False)
-            self._heard = time.monotonic()  # nobody listened meanwhile
         with or_end(f'{job["name"]} could not be started'):
             hears, tell = os.pipe()
             heard, says = os.pipe()
@@ -248,7 +223,7 @@ class Keeper:
         self.tell('ended', number=child.number, code=child.code)
         del self._children[child.number]
 
-    def end(self, code: int = 0, lost: bool = False) -> NoReturn:
+    def end(self, code: int = 0) -> NoReturn:
         """End all processes, tidy up, and end."""
         for child in self._children.values():
             child.signal_all(signal.SIGKILL)
@@ -257,9 +232,6 @@ class Keeper:
         descendants.end_children()
         if self._folder:
             tidy(self._folder)
-        if lost and command_of(os.getppid()).startswith('sshd'):
-            # Nobody else would end this session of the SSH server.
-            os.kill(os.getppid(), signal.SIGTERM)
         os._exit(code)
 
 

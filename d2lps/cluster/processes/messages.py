@@ -11,16 +11,14 @@ so no process gets one that it does not know. Fields may be left out.
 """
 from collections.abc import Iterable
 
-# From `KeeperConnection`, or `Session` of --check, to `Keeper`; `do` names the
-# kind. `number` is a member's.
+# From `KeeperConnection` to `Keeper`; `do` names the kind. `number` is a
+# member's.
 TO_KEEPER = {
-    'begin': {'folder', 'path', 'cwd', 'silence', 'look', 'network'},
-    'ping': set(),  # the reader's process is alive
+    'begin': {'folder', 'path', 'network'},
     'start': {'number', 'job'},  # fork a member
     'pass': {'number', 'message'},  # one of TO_MEMBER
     'signal': {'number', 'signal'},
-    'end': {'number'},  # kill the member, and forget it
-    'load': {'args'}, 'listen': {'args'}, 'reach': {'args'}}  # --check asks
+    'end': {'number'}}  # kill the member, and forget it
 
 # From `Supervisor` to a member's `Channel`; `do` names the kind.
 TO_MEMBER = {
@@ -52,15 +50,13 @@ FROM_MEMBER = {
 # From `Keeper` to `KeeperConnection`; `kind` names the kind. `number` is a
 # member's.
 FROM_KEEPER = {
-    'place': {'pid', 'folder', 'problem',  # answers `begin`; the last three
-              'address', 'reader', 'ports'},  # if that asked to `look`
+    'place': {'problem'},  # answers `begin`; '' if the place is as wanted
     'loading': {'loading'},  # MXNet is being loaded; nobody listens meanwhile
     'started': {'number', 'pid'},
     'printed': {'number', 'stream', 'lines'},
     'said': {'number', 'messages'},  # of FROM_MEMBER
     'ended': {'number', 'code'},
-    'beat': {'number'},  # the keeper lives; with a number, the member computes
-    'answer': {'load', 'listen', 'reach'}}  # to what --check asks
+    'beat': {'number'}}  # the keeper lives; with a number, the member computes
 
 
 def check(kinds: dict[str, set[str]], kind: str,

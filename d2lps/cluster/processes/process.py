@@ -15,7 +15,7 @@ from d2lps.annotations import Message
 from d2lps.cluster.processes import messages
 from d2lps.cluster.processes.lines import Inlet, Outlet
 from d2lps.cluster.processes.shortage import needs
-from d2lps.cluster.processes.sockets import sweep
+from d2lps.cluster.processes.sockets import end_groups
 
 LINES, LONG = 12, 1000  # kept of what a process printed; characters each
 # To get new memory from the system costs a store more time than to copy it.
@@ -60,8 +60,7 @@ class Process:
         self._number = number
 
     def label(self) -> str:
-        words = [f'process {self.pid}' if self.pid else '', self.keeper.where]
-        return f"{self.name} ({' '.join(filter(None, words))})"
+        return f'{self.name} (process {self.pid})' if self.pid else self.name
 
     def fate(self) -> str | None:
         return how_it_ended(self.code)
@@ -92,10 +91,9 @@ class KeeperConnection:
     Attributes:
         status: what the keeper has said of itself and of its place.
         processes: those that it keeps, by number.
-        where: 'on lab1', say, in errors about them; '' on this machine.
         cwd: the folder in which it starts, by default the reader's.
     """
-    where, cwd = '', None
+    cwd = None
     expected_to_exit = False
 
     def __init__(self, name: str, command: Sequence[str],
@@ -104,7 +102,7 @@ class KeeperConnection:
         self.status: Message = {}
         self.processes: dict[int, Process] = {}
         self.printed: deque[str] = deque(maxlen=LINES)
-        self._started, self._pinged = 0, 0.0
+        self._started = 0
 
     def start(self, selector: BaseSelector,
               heard: Callable[[Process, Message], None], folder: str) -> None:
@@ -128,9 +126,7 @@ class KeeperConnection:
             with self._process:  # waits for its end, and closes its pipes
                 self._process.kill()
             raise
-        # Another machine has a folder of its own.
-        self.send(do='begin', folder='' if self.where else folder,
-                  **self._begin)
+        self.send(do='begin', folder=folder, **self._begin)
 
     @property
     def pid(self) -> int:
@@ -153,12 +149,6 @@ class KeeperConnection:
         messages.check(messages.TO_KEEPER, do, fields)
         self._out.send({'do': do, **fields})
 
-    def ping(self, now: float) -> None:
-        """Tell the keeper that the reader lives, once a second."""
-        if now - self._pinged > 1:
-            self._pinged = now
-            self.send(do='ping')
-
     def add(self, role: str, rank: int, **job: Any) -> Process:
         """Have a process started."""
         number, self._started = self._started, self._started + 1
@@ -178,12 +168,12 @@ class KeeperConnection:
         for line in lines:
             if line.startswith('{"keeper"'):
                 self._sort(**json.loads(line)['keeper'])
-            elif line.strip():  # a shell's greeting, say
+            elif line.strip():  # of a `sitecustomize`, say
                 self.printed.append(line)
 
     def _sort(self, kind, number=None, **fields):
         """Take note of a message of `messages.FROM_KEEPER`."""
-        if kind in ('place', 'loading', 'answer'):
+        if kind in ('place', 'loading'):
             self.status |= fields
         if kind == 'loading':  # no process could be heard meanwhile
             for process in self.processes.values():
@@ -216,24 +206,14 @@ class KeeperConnection:
         """Have it end its processes, tidy up, and end."""
         self._out.close()
 
-    def end(self) -> subprocess.Popen[bytes] | None:
-        """Kill the keeper unless it has ended well, and remove what it left.
-
-        Returns the program that does so on another machine, or None.
-        """
+    def end(self) -> None:
+        """Kill the keeper unless it has ended well, and what it has left."""
         code = self.code
         if code != 0:
             self._process.kill()
             self._process.wait()
         for inlet in self._in:
             inlet.close()
-        if code == 0 or 'folder' not in self.status:
-            return None
-        return self.sweep(self.status['folder'], [self.status['pid'], *(
-            one.pid for one in self.processes.values() if one.pid)])
-
-    def sweep(self, folder: str,
-              pids: Sequence[int]) -> subprocess.Popen[bytes] | None:
-        """Remove what a keeper has left; a program may go on with it."""
-        sweep(folder, pids)
-        return None
+        if code != 0:
+            end_groups([self.pid, *(
+                one.pid for one in self.processes.values() if one.pid)])

@@ -124,11 +124,9 @@ class Restarts:
         if not dead or self.closed or (
                 self._num_restarts == self._most_restarts):
             return None
-        gone = [who for who in dead if self._elastic and (
-            who.startswith('worker ')
-            # A host may come back; it is lost if it fails at a start.
-            or who.startswith('host ') and not self.supervisor.num_ready)]
-        return self.supervisor.places.without(gone)
+        gone = [who for who in dead
+                if self._elastic and who.startswith('worker ')]
+        return self.supervisor.places.without(len(gone))
 
     def recover(self) -> None:
         """If a process has died, start all of them anew.

@@ -1,7 +1,4 @@
-"""What a machine has run out of when processes cannot start, in a sentence.
-
-Nothing here loads what another machine may lack.
-"""
+"""What a machine has run out of when processes cannot start, in a sentence."""
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -58,11 +58,9 @@ def command_of(pid: int) -> str:
         return ''
 
 
-def sweep(folder: str, pids: Iterable[int]) -> None:
-    """Remove what a keeper has left that was stopped or killed."""
+def end_groups(pids: Iterable[int]) -> None:
+    """End what a keeper has left that was stopped or killed."""
     for pid in pids:
         if 'd2lps' in (command_of(pid) or 'd2lps'):  # no number used anew
             with suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
-    if Path(folder).name.startswith(PREFIX):
-        tidy(folder)

@@ -20,6 +20,7 @@ from d2lps.cluster.processes.process import KeeperConnection, Process
 from d2lps.cluster.processes.shortage import needs
 from d2lps.cluster.store.agreement import Agreement
 
+ANSWER = 30.0  # seconds for the keepers to answer
 MOST_MESSAGES = 100  # messages of what is printed between two calls
 
 
@@ -62,7 +63,7 @@ class Supervisor:
     def start(self) -> None:
         """Start all processes; OSError or ClusterError if it cannot be."""
         keepers = self.places.keepers
-        patience = self.places.patience * processor.load()
+        patience = ANSWER * processor.load()
         self._group.do(lambda: [*map(self._group.keep, keepers)])
         end = time.monotonic() + patience
         while not self._group.failure:  # nor closed
@@ -164,9 +165,8 @@ class Supervisor:
                'D2LPS_PEERS': json.dumps(
                    self.places.peers(self._group.folder)),
                'D2LPS_SECRET': secrets.token_hex(),
-               'D2LPS_TIMEOUT': str(self._timeout)}
-        if self.places.card:
-            env['GLOO_SOCKET_IFNAME'] = self.places.card
+               'D2LPS_TIMEOUT': str(self._timeout),
+               'GLOO_SOCKET_IFNAME': self.places.card}
         for rank, place in enumerate(self.places.workers):
             place.add('worker', rank, env | {'RANK': str(rank)},
                       store=bool(self.num_servers))
