@@ -162,6 +162,22 @@ def settings(pyodide, names):
                 '@jupyterlite/pyodide-kernel-extension:kernel': kernel}}}
 
 
+def replace(folder, new):
+    """Put `new` in place of a folder from which somebody may be reading.
+
+    The folder is missing only between two renames.
+    """
+    there, old = (folder.with_name(f'{folder.name}.{word}')
+                  for word in ('new', 'old'))
+    for one in there, old:
+        shutil.rmtree(one, ignore_errors=True)
+    shutil.move(new, there)
+    if folder.exists():
+        folder.rename(old)
+    there.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
 def main(pages, tools, pyodide=''):
     lite, tools = Path(pages) / 'lite', Path(tools).resolve()
     with tempfile.TemporaryDirectory() as new:
@@ -192,8 +208,7 @@ def main(pages, tools, pyodide=''):
         (site / 'tab.json').write_text(json.dumps(
             {'pyodide': where, 'wheels': [f'wheels/{one}' for one in names],
              **rows}))
-        shutil.rmtree(lite, ignore_errors=True)
-        shutil.move(site, lite)
+        replace(lite, site)
 
 
 if __name__ == '__main__':

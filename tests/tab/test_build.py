@@ -41,6 +41,17 @@ def folder(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.parametrize('there', [(), ('lite',), ('lite', 'lite.new')])
+def test_a_new_site_takes_the_place_of_the_old_one(tmp_path, there):
+    """Somebody may be reading from it: see `replace`."""
+    for name in (*there, 'made'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'tab.json').write_text(name)
+    BUILD['replace'](tmp_path / 'lite', tmp_path / 'made')
+    assert [path.name for path in tmp_path.iterdir()] == ['lite']
+    assert (tmp_path / 'lite' / 'tab.json').read_text() == 'made'
+
+
 def test_what_a_tab_loads_is_copied(folder, tmp_path):
     BUILD['copy_pyodide'](folder, tmp_path / 'to')
     assert {path.name for path in (tmp_path / 'to').iterdir()} == {
