@@ -283,9 +283,10 @@ def _other_sizes(got, wanted, case, unit, summed, averaged):
     for name, value in values.items():
         # Another name with this value would be as good.
         if [*values.values()].count(value) == 1:
+            number = brief(value)
             for word, factor in ('large', 1 / value), ('small', value):
-                yield (('times', name, word), f'Yours is {value:,} times too '
-                       f'{word}, and `{name}` is {value:,}.', times(factor))
+                yield (('times', name, word), f'Yours is {number} times too '
+                       f'{word}, and `{name}` is {number}.', times(factor))
     ratio = _ratio(got, wanted)
     for word, factor in ('large', ratio), ('small', 1 / ratio if ratio else 0):
         if 1.5 <= factor <= MOST and abs(factor - round(factor)) < 3e-3:
@@ -309,9 +310,10 @@ def _other_sizes(got, wanted, case, unit, summed, averaged):
                    _each(lambda number, step=step: number + step, got))
     if _is_number(got):
         for name, value in values.items():
+            number = brief(value)
             for word, step in ('large', -value), ('small', value):
-                yield (('off', name, word), f'Yours is {value:,} too {word}, '
-                       f'and `{name}` is {value:,}.', got + step)
+                yield (('off', name, word), f'Yours is {number} too {word}, '
+                       f'and `{name}` is {number}.', got + step)
 
 
 def _ratio(got, wanted):

@@ -41,6 +41,10 @@ FACTS = {
     'too large by a value':
         ([(7, 3, {'n': 4}), (9, 4, {'n': 5})],
          [(7, 3, {'n': 4}), (9, 3, {'n': 5})], '4 too large, and `n` is 4.'),
+    'a factor that is no whole number':
+        ([(3.0, 2.0, {'rate': 1.5}), (6.0, 4.0, {'rate': 1.5})],
+         [(3.0, 2.0, {'rate': 1.5}), (6.0, 4.1, {'rate': 1.5})],
+         '1.5 times too large, and `rate` is 1.5.'),
     'the sign': ([(-2.5, 2.5)], [(-2.5, 2.6)], 'Its sign is wrong.'),
     'the inverse': ([(0.25, 4), (0.3, 1 / 0.3)], [(0.25, 4), (0.3, 3)],
                     '1 divided by your result'),
