@@ -132,9 +132,10 @@ def not_even(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
         return not_whole(pieces, sizes, n)
     for piece in pieces:
         if not 0 <= piece[0] < n:
+            least = min(range(n), key=load.__getitem__)
             return (f'{_words(piece)} is on server {piece[0]}; servers 0 to '
                     f'{n - 1} are right. A share, rounded up, is {share:,}; '
-                    f'server 0 has {load[0]:,}')
+                    f'server {least} has {load[least]:,}')
     (worst, most), *_ = ranked = load.most_common()
     least, fewest = ranked[-1]
     return '' if most <= share else (

@@ -170,7 +170,7 @@ def _place(term, alone, plan, right, nbytes):
             return (f'In round {k + 1} alone you count {counts[column]:.4g}; '
                     f'{count:.4g} is right' + _busiest(
                         plan, k, term, nbytes) + '.')
-    return 'Each round alone is right.'
+    return 'Each round alone is right.' * bool(plan.rounds)
 
 
 def _busiest(plan, k, term, nbytes):
