@@ -89,30 +89,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def first_wrong(got: Any, wanted: Any, what: str = 'you return',
-                names: Sequence[str] = (), near: float = 1e-3) -> str:
-    """The first place where two results differ: what came, what is right.
-
-    what: the beginning of the words. names: what an element of each level of
-    lists is called, from the outside: 'device', 'number'.
-    """
-    got, wanted = _plain(got), _plain(wanted)
-    where: list[str] = []
-    for name in names:
-        if not _is_list(wanted):
-            break
-        if not _is_list(got) or len(got) != len(wanted):
-            came = len(got) if _is_list(got) else brief(got)
-            begin = f'{", ".join(where)} has' if where else what
-            return f'{begin} {came}; {len(wanted)} of {name} are right'
-        k = next(k for k, pair in enumerate(zip(got, wanted))
-                 if not same(*pair, near))
-        where.append(f'{name} {k}')
-        got, wanted = _plain(got[k]), _plain(wanted[k])
-    begin = f'{", ".join(where)} is' if where else what
-    return f'{begin} {brief(got)}; {brief(wanted)} is right'
-
-
 def brief(value: Any) -> str:
     """A value in a few words: of many numbers, how many are left out."""
     value = _plain(value)

@@ -4,8 +4,8 @@ import linecache
 import numpy as np
 import pytest
 
-from d2lps.explaining import (Kept, brief, explain, first_wrong,
-                              nothing_returned, returns, same, source_facts)
+from d2lps.explaining import (Kept, brief, explain, nothing_returned,
+                              returns, same, source_facts)
 
 
 def hint(*faults, **about):
@@ -246,17 +246,6 @@ def test_a_list_that_grows_from_call_to_call_is_named():
     ('ring', 'ring', True), ([1], 1, False), ([[1], [2, 3]], [1.0, 2], False)])
 def test_which_results_are_the_same(got, wanted, equal):
     assert same(got, wanted) == equal
-
-
-def test_the_first_difference_is_named_by_its_place():
-    assert first_wrong([[1, 2], [3, 5]], [[1, 2], [3, 4]], '',
-                       ['device', 'number']) == (
-        'device 1, number 1 is 5; 4 is right')
-    assert first_wrong([1], [1, 2], 'you return', ['rates']) == (
-        'you return 1; 2 of rates are right')
-    assert first_wrong(3, [1, 2], 'you return', ['rates']) == (
-        'you return 3; 2 of rates are right')
-    assert first_wrong(3.0, 4.0) == 'you return 3; 4 is right'
 
 
 @pytest.mark.parametrize('value, words', [

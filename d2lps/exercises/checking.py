@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from d2lps.explaining import (IN_LOOP, Facts, Kept, brief, explain,
-                              first_wrong, nothing_returned, same,
-                              source_facts)
+                              nothing_returned, same, source_facts)
 from d2lps.missing import IN_A_TAB, NO_TORCH, NotInstalled, is_hidden
 
 if TYPE_CHECKING:
@@ -142,21 +141,18 @@ class Check(NamedTuple):
     case: str | None = None
 
 
-def compare(truth: Callable[..., Any], what: str = 'you return',
-            names: Sequence[str] = (), near: float = NEAR, unit: str = '',
-            summed: str = '', place: Callable[..., str] | None = None
-            ) -> Callable[..., None]:
+def compare(truth: Callable[..., Any], near: float = NEAR, unit: str = '',
+            place: Callable[..., str] | None = None) -> Callable[..., None]:
     """A judge for `Check`: the notes must be what truth(**case) returns.
 
-    what, names: words of a message, see `first_wrong`. near: the largest
-    relative error. unit, summed: see `explain`. place(notes, **case): a
-    sentence where no fact is found.
+    near: the largest relative error. unit: see `explain`. place(notes,
+    **case): a sentence where no fact is found.
     """
     def judge(notes: Notes, **case: Any) -> None:
         wanted = truth(**case)
         if not same(notes, wanted, near):
-            raise Differs(first_wrong(notes, wanted, what, names, near),
-                          notes, wanted, near, unit=unit, summed=summed,
+            raise Differs(f'you return {brief(notes)}; {brief(wanted)} is '
+                          'right', notes, wanted, near, unit=unit,
                           place=place(notes, **case) if place else '')
 
     return judge

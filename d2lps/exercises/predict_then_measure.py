@@ -110,9 +110,9 @@ def _about(part, mine, others, k, b, m):
              [devices * each for each in (arrays, 1)
               for devices in (n, k, 1)])), ''
     if part == 'compute':
-        place = ('On the line, yours is the time of '
-                 f'{line(ms, images, mine):.4g} images; the largest shard has '
-                 f'{max(sizes)}.')
+        place = (f'On the line through `images` and `ms`, {mine:.5g} ms are '
+                 f'the time of {line(ms, images, mine):.4g} images; the '
+                 f'largest shard has {max(sizes)}.')
         wrong = {f'Your line goes through 0 and the {word} measurement alone.':
                  max(sizes) * one / count for word, count, one in zip(
                      ('first', 'second'), images, ms)}
