@@ -107,6 +107,11 @@ def test_a_fact_is_told_where_it_is_true_and_only_there(true, false, words):
     assert words not in hint(*false)
 
 
+def test_a_value_explains_what_is_missing_only_if_it_divides_so():
+    short = [1, 2, 3], [1, 2, 3, 4, 5]
+    assert hint((*short, {'n': 4})) == 'The last 2 of 5 are missing.'
+
+
 def test_a_fact_must_fit_all_failing_cases():
     assert hint((8, 1, {'n': 8}), (3, 1, {'n': 4})) == ''
     assert hint((8, 1, {'n': 8}), ([8], 1, {'n': 8})) == ''
@@ -177,7 +182,9 @@ def test_a_return_in_a_loop_is_read_in_the_source():
     assert 'inside the loop' in hint((1, 3), source=source_facts(early))
     assert hint((1, 3), source=source_facts(late)) == (
         'Yours is 3 times too small.')
-    assert source_facts(found) == {}
+    search = function('def f(xs):\n    for x in xs:\n        if x > 3:\n'
+                      '            return x\n')
+    assert source_facts(found) == source_facts(search) == {}
 
 
 @pytest.mark.parametrize('line, cuts', [

@@ -107,6 +107,28 @@ def test_the_same_message_is_printed_once(monkeypatch):
         checking.check('tree', 'two', nothing)
 
 
+def test_an_answer_that_changes_its_argument_does_not_change_the_case():
+    def add(xs):
+        xs.append(1)
+        return len(xs)
+
+    check = Check([{'xs': [5, 6]}], lambda answer, xs: returned(answer, xs),
+                  compare(lambda xs: 1 + len(xs)), 'one more.')
+    assert [said(add, check) for _ in range(2)] == ['one more.'] * 2
+    assert check.cases == [{'xs': [5, 6]}]
+
+
+@pytest.mark.parametrize('words, begin', [
+    ('after w0 w1, worker 0 pulls w and gets None', 'Not yet. After w0 w1'),
+    ('sizes = [1, 2]: you return 3', 'Not yet. sizes = [1, 2]'),
+    ('`f` returned None.', 'Not yet. `f`')])
+def test_a_message_has_a_capital_and_breaks_between_words(words, begin):
+    lines = Wrong(f'{words}{" and more of it" * 9}')._render_traceback_()
+    assert lines[0].startswith(begin)
+    assert len(lines) > 1 and max(map(len, lines)) <= 88
+    assert not any(line.endswith(('an', 'mor')) for line in lines)
+
+
 def test_an_argument_that_is_changed_in_place_is_named():
     X, sizes = np.ones(3), [1, 2]
     with unchanged(X=X, sizes=sizes):
