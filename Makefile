@@ -54,12 +54,13 @@ home:
 	  "not yours? HOME=$$HOME"; exit 1; }
 
 # Tests of processes wait half of their time: three keep two cores at work.
-# All that a run writes is in a folder of its own, and goes with it.
+# All that a run writes is in a folder of its own, and goes with it, but for
+# bytecode: without it, each kernel and each worker would compile our modules.
 PYTEST = new=$$(mktemp -d "$${TMPDIR:-/tmp}/d2lps.XXXXXX") && \
   trap 'rm -rf "$$new"' EXIT && trap 'exit 130' INT TERM HUP && \
   chmod 755 "$$new" && \
-  TMPDIR="$$new" $(VENV)/bin/python -m pytest -n 3 --dist loadfile \
-    --no-loadscope-reorder
+  TMPDIR="$$new" PYTHONDONTWRITEBYTECODE= \
+    $(VENV)/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	@test -d $(VENV)/lib/python3.11/site-packages/mxnet || { echo 'd2lps: the' \
 	  'tests need MXNet, and so Python 3.11: see docs/install.md'; exit 1; }
@@ -94,9 +95,7 @@ grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	  'folder for each student in it'; exit 1; }
 	$(VENV)/bin/python -m teaching.grade "$(FROM)" --to "$(TO)" \
 	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES)) \
-	  $(if $(AGAIN),--again $(AGAIN)) $(if $(DUE),--due "$(DUE)") \
-	  $(if $(LATE),--late "$(LATE)") \
-	  $(if $(LMS),--lms "$(LMS)") $(if $(SCALE),--scale)
+	  $(if $(LATE),--late "$(LATE)") $(if $(LMS),--lms "$(LMS)")
 
 # Pages to where nbgrader hands them back from, or into an archive.
 handback: FROM = graded

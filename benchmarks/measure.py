@@ -3,9 +3,9 @@
     python benchmarks/measure.py [--times 10] [--to measured.csv] [CHAPTER ...]
 
 Runs the chapters that expect something of the machine, each alone, in a fresh
-kernel, round after round. After each run the table is written: whoever ends
-it with Ctrl-C keeps what is there. What other programs used meanwhile is
-said, as a figure of a busy machine is worth nothing.
+kernel, round after round. The table is written after each run, so Ctrl-C
+loses nothing. Each line shows how many cores other programs used meanwhile,
+because a busy machine changes the result.
 
 To see what another processor would find, name one that is older than this:
 OPENBLAS_CORETYPE=Nehalem DNNL_MAX_CPU_ISA=SSE41 make measure
@@ -57,17 +57,17 @@ def chapters(names):
 
 
 def run(path):
-    """What a chapter tells of its expectations; and how it failed, or ''."""
+    """Pairs (expectation, held) of a chapter; and how it failed, or ''."""
     notebook, failed = nbformat.read(path, 4), ''
     try:
         NotebookClient(notebook, timeout=LIMIT, resources={
             'metadata': {'path': str(NOTEBOOKS)}}).execute()
     except (CellExecutionError, DeadKernelError, TimeoutError) as error:
         failed = (str(error).strip().splitlines() or [repr(error)])[-1]
-    told = [one for cell in notebook.cells
-            for output in cell.get('outputs', ())
-            for one in told_in(output.get('text', ''))]
-    return told, failed
+    results = [result for cell in notebook.cells
+               for output in cell.get('outputs', ())
+               for result in told_in(output.get('text', ''))]
+    return results, failed
 
 
 def used_by_others(start, end):
@@ -89,24 +89,26 @@ def main():
         for number in range(1, arguments.times + 1):
             for path in paths:
                 start = usage()
-                told, failed = run(path)
+                results, failed = run(path)
                 end = usage()
-                for words, held in told:
-                    count = counts.setdefault((path.stem, words, name), [0, 0])
+                for expectation, held in results:
+                    count = counts.setdefault(
+                        (path.stem, expectation, name), [0, 0])
                     count[0] += held
                     count[1] += 1
                 print(f'{number} of {arguments.times}: {path.stem}, '
                       f'{end.now - start.now:.0f} s, '
-                      f'{sum(held for _, held in told)} of {len(told)} held, '
+                      f'{sum(held for _, held in results)} of '
+                      f'{len(results)} held, '
                       f'others used {used_by_others(start, end):.1f} of '
                       f'{psutil.cpu_count()} cores'
                       f'{failed and ", FAILED: " + failed}', flush=True)
-                for words, held in told:
+                for expectation, held in results:
                     if not held:
-                        print(f'    not held: {words}', flush=True)
+                        print(f'    not held: {expectation}', flush=True)
                 write(counts, arguments.to)
     except KeyboardInterrupt:
-        print('stopped; what was measured stays')
+        print('stopped; the table keeps what was measured')
     with pd.option_context('display.width', 120, 'display.max_colwidth', 80,
                            'display.max_rows', None):
         print(table(counts)[['chapter', 'expectation', 'held', 'of']]

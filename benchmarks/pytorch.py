@@ -83,7 +83,10 @@ def torch_net(model, values):
 
 
 def torch_way(way, net, peers):
-    """The network to call, its optimizer, and what sums gradients, if we."""
+    """The network to call, its optimizer, and a function that sums gradients.
+
+    The function is None if PyTorch sums them by itself.
+    """
     from torch import optim
     from torch.distributed.optim import ZeroRedundancyOptimizer
     from torch.nn.parallel import DistributedDataParallel
@@ -112,7 +115,8 @@ def shard(net, n):
 
 
 def ring_of_tensors(net, peers):
-    """Make all gradients parts of one array; return what takes their mean."""
+    """Make all gradients parts of one array; return a function for their mean.
+    """
     import torch
     params = [*net.parameters()]
     sizes = [param.numel() for param in params]
@@ -151,7 +155,7 @@ def torch_array(array):
 # MXNet, in a worker.
 
 def mx_exchange(way, params, peers):
-    """What a worker does when it has its gradients."""
+    """A function for a worker that has its gradients: it updates `params`."""
     import mxnet as mx
     sgd = mx.optimizer.SGD(learning_rate=LR, momentum=MOMENTUM,
                            rescale_grad=1 / BATCH_SIZE)
@@ -177,7 +181,7 @@ def mx_exchange(way, params, peers):
 
 
 def through_store(params, optimizer):
-    """As `d2lps.train_batch_store`, but that servers divide."""
+    """The exchange of `d2lps.train_batch_store`; here the servers divide."""
     import mxnet as mx
     store, keys = mx.kv.create('dist_sync'), [*range(len(params))]
     store.init(keys, params)
@@ -196,7 +200,7 @@ def mx_array(array):
 
 
 def mx_job(way, model, values, peers):
-    """As `torch_job`."""
+    """A function that does a step of MXNet, and one that waits for its end."""
     import mxnet as mx
     from d2lps.training.lenet_layers import (LAYERS, forward, hidden, loss,
                                              output)
@@ -266,7 +270,7 @@ def end():
 # What this process does.
 
 def shapes(model):
-    """Of its parameters, as MXNet has them."""
+    """Shapes of the model's parameters, as MXNet has them."""
     if model == LENET:
         return LENET_SHAPES
     return [shape for sizes in itertools.pairwise(SIZES[model])
@@ -274,7 +278,7 @@ def shapes(model):
 
 
 def write_data(folder):
-    """What all workers read: minibatches, and parameters to start with."""
+    """Write minibatches and first parameters, which all workers read."""
     data, random = d2lps.load_data(BATCH_SIZE)[0], np.random.default_rng(0)
     rows = random.integers(len(data.images), size=(BATCHES, BATCH_SIZE))
     images = data.images[rows].astype('float32')[:, :, None] / 255
@@ -315,24 +319,24 @@ def all_started(stack, folder, n):
 
 def play(folder, model, clusters, args):
     """All ways take turns: {way: [images per second of each turn]}"""
-    found, ways = {way: [] for way in clusters}, [*clusters]
+    speeds, ways = {way: [] for way in clusters}, [*clusters]
     for way, cluster in clusters.items():
         cluster.run(build, folder, way, model)
         cluster.run(turn, way, args.steps)  # not counted
     for number in range(args.rounds):
         for way in ways[::-1] if number % 2 else ways:
             seconds = max(clusters[way].run(turn, way, args.steps))
-            found[way].append(args.steps * BATCH_SIZE / seconds)
-    return found
+            speeds[way].append(args.steps * BATCH_SIZE / seconds)
+    return speeds
 
 
-def table(found):
+def table(speeds):
     """A line for each way: medians and ranges, also of ratios to DDP."""
     rows = {}
-    for way, speeds in found.items():
-        ratios = [one / other for one, other in zip(speeds, found[DDP])]
+    for way, rates in speeds.items():
+        ratios = [rate / of_ddp for rate, of_ddp in zip(rates, speeds[DDP])]
         rows[way] = [round(f(values), digits) for values, digits in (
-            (speeds, 0), (ratios, 2)) for f in (statistics.median, min, max)]
+            (rates, 0), (ratios, 2)) for f in (statistics.median, min, max)]
     return pd.DataFrame(rows, [
         'images/s', 'min', 'max', 'ratio to DDP', 'from', 'to']).T
 
@@ -353,8 +357,8 @@ def main():
             with contextlib.ExitStack() as stack:
                 clusters = all_started(stack, folder, n)
                 for model in LENET, MLP:
-                    found = table(play(folder, model, clusters, args))
-                    print(f'\n{model}, {n} workers\n{found.to_string()}',
+                    rows = table(play(folder, model, clusters, args))
+                    print(f'\n{model}, {n} workers\n{rows.to_string()}',
                           flush=True)
     print('\nn servers: as many as workers; cut: each array in a part for '
           'each of them.')

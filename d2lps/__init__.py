@@ -24,7 +24,7 @@ used.
 """
 import sys
 
-from d2lps import beside, missing, settings  # before MXNet is imported
+from d2lps import missing, settings  # before MXNet is imported
 from d2lps.lazy_names import lazy
 from d2lps.usage import watch_cells
 
@@ -40,7 +40,7 @@ __getattr__, __dir__ = lazy(__name__, {
                   'evaluate_accuracy', 'get_params', 'init_params', 'lenet',
                   'load_data', 'loss', 'split_batch', 'step_timeline', 'train',
                   'train_batch'),
-    '.collectives.machines': ('expected', 'read_nccl_tests'),
+    '.collectives.machines': ('expected_bandwidth', 'read_nccl_tests'),
     '.collectives': ('Schedule', 'ScheduleError', 'Send', 'simulate',
                      'strategies', 'topology', 'travel'),
     '.kvstore': ('KVStore', 'prepare_store', 'store_step',
@@ -66,4 +66,3 @@ watch_cells()
 if sys.modules.get('IPython'):
     from d2lps import figures
     figures.register()
-    beside.register()

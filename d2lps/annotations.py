@@ -13,4 +13,3 @@ Key: TypeAlias = int | str  # of a key-value store
 Node: TypeAlias = int | str  # of a topology: a device's rank, or a name
 Store: TypeAlias = Any  # a KVStore, or a store of MXNet
 PathLike: TypeAlias = str | os.PathLike[str]
-Message: TypeAlias = dict[str, Any]  # from process to process, as JSON

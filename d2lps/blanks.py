@@ -102,8 +102,8 @@ def _named(answer, arguments):
 
 
 def _direction(answer: Any, wanted: Any) -> str:
-    """How a wrong value differs, without telling the right one."""
-    if all(isinstance(one, numbers.Real) and not isinstance(one, bool)
-           for one in (answer, wanted)):
+    """A word on how a wrong value differs, without the right one."""
+    if all(isinstance(number, numbers.Real) and not isinstance(number, bool)
+           for number in (answer, wanted)):
         return 'too small' if answer < wanted else 'too large'
     return 'not right'

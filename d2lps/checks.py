@@ -41,10 +41,10 @@ def refuse(name: str, value: object, must: str) -> NoReturn:
 def shown(value: object) -> str:
     """A value in a few words; an array's numbers would fill the screen."""
     try:
-        words = _array_shown(value) or reprlib.repr(value)
+        line = _array_shown(value) or reprlib.repr(value)
     except Exception:  # a foreign object may raise any error
-        words = f'an object of type {type(value).__name__}'
-    return words if len(words) <= MOST_SHOWN else f'{words[:MOST_SHOWN]}...'
+        line = f'an object of type {type(value).__name__}'
+    return line if len(line) <= MOST_SHOWN else f'{line[:MOST_SHOWN]}...'
 
 
 def _array_shown(value):
@@ -140,9 +140,9 @@ def text(name: str, value: object, example: str = 'name',
     return value
 
 
-def writable(words: str) -> str:
+def writable(line: str) -> str:
     """The text with '?' for each surrogate, which UTF-8 cannot encode."""
-    return words.encode(errors='replace').decode()
+    return line.encode(errors='replace').decode()
 
 
 def folder(name: str, value: object) -> Path:
@@ -177,7 +177,7 @@ def one_of(*options: T) -> Callable[[str, Any], T]:
         if len(options) <= MOST_LISTED:
             refuse(name, value, any_of(options))
         names = {str(option): option for option in options}
-        near = [names[one] for one in get_close_matches(
+        near = [names[near_name] for near_name in get_close_matches(
             value[:MOST_NAME] if isinstance(value, str) else '', names)]
         refuse(name, value, f'one of {len(options)} values, such as '
                + any_of(near or options[:3]))
@@ -190,37 +190,37 @@ def any_of(options: Iterable[object]) -> str:
     return f'{", ".join(most)} or {last}' if most else last
 
 
-def instance_of(kind: type | tuple[type, ...], words: str) -> Check:
-    """A check for the type; `words` name the type, with an example."""
+def instance_of(kind: type | tuple[type, ...], must: str) -> Check:
+    """A check for the type; `must` names the type, with an example."""
     def check(name, value):
         if not isinstance(value, kind):
-            refuse(name, value, words)
+            refuse(name, value, must)
         return value
     return check
 
 
-def list_of(check: Check, words: str = 'a list',
+def list_of(check: Check, must: str = 'a list',
             least: int = 1) -> Callable[[str, Any], list]:
     """A check for a list or tuple of at least `least`; it returns a list."""
     def check_all(name, value):
         if not isinstance(value, (list, tuple)):
-            refuse(name, value, words)
+            refuse(name, value, must)
         if len(value) < least:
-            raise ValueError(f'{name} is too short: it must be {words}, '
+            raise ValueError(f'{name} is too short: it must be {must}, '
                              f'of {least} or more; it had {len(value)}')
         return [check(f'{name}[{k}]', entry) for k, entry in enumerate(value)]
     return check_all
 
 
-def either(*checks: Check, words: str) -> Check:
-    """A check that passes if one of `checks` passes; `words` name all."""
+def either(*checks: Check, must: str) -> Check:
+    """A check that passes if one of `checks` passes; `must` names all."""
     def check_any(name, value):
         for check in checks:
             try:
                 return check(name, value)
             except ValueError:
                 pass
-        refuse(name, value, words)
+        refuse(name, value, must)
     return check_any
 
 

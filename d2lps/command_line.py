@@ -1,4 +1,4 @@
-"""What the commands share: errors are one line, and help is short."""
+"""Parts of all commands: errors of one line, and short help."""
 import argparse
 import re
 from collections.abc import Iterable, Sequence
@@ -27,9 +27,9 @@ class OneLine(argparse.ArgumentParser):
         return known, []
 
     def error(self, message: str) -> NoReturn:
-        words = one_line(message)
-        end = '' if words.endswith('?') else '.'
-        self.exit(2, f'{self.prog}: {words}{end} See "{self.prog} --help".\n')
+        line = one_line(message)
+        end = '' if line.endswith('?') else '.'
+        self.exit(2, f'{self.prog}: {line}{end} See "{self.prog} --help".\n')
 
 
 def one_line(message: object, arguments: Iterable[str] = ()) -> str:
@@ -41,12 +41,12 @@ def one_line(message: object, arguments: Iterable[str] = ()) -> str:
     if isinstance(message, OSError) and message.filename and message.strerror:
         message = f'{message.filename}: {message.strerror}'
         arguments = ()
-    words = ' '.join(str(message).split())
+    line = ' '.join(str(message).split())
     for name in arguments:
         option = f'--{name.replace("_", "-")}'
-        words = re.sub(rf'^{name}(?=[ [])|(?<![-\w]){name}(?==)', option,
-                       words)
-    return words
+        line = re.sub(rf'^{name}(?=[ [])|(?<![-\w]){name}(?==)', option,
+                      line)
+    return line
 
 
 def meant(word: str, names: Iterable[str]) -> str:

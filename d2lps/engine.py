@@ -75,8 +75,8 @@ def _refuse_colliding_threads(name, contexts):
 
 def device_list(name: str, value: Any) -> list[Device]:
     """A check: a list of devices that can be used together."""
-    words = 'a list of devices, such as d2lps.devices(2)'
-    contexts = list_of(device, words)(name, value)
+    must = 'a list of devices, such as d2lps.devices(2)'
+    contexts = list_of(device, must)(name, value)
     _refuse_colliding_threads(name, contexts)
     return contexts
 

@@ -1,4 +1,4 @@
-"""What this machine has. Cores and memory are seen without MXNet, too."""
+"""Equipment of this machine. Cores and memory are seen without MXNet."""
 import platform
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a chapter expects of the machine that runs it.
+"""Expectations of a chapter about the machine that runs it.
 
 An assertion holds on every machine, at any load. A claim that another
 processor, other programs or luck can change is an expectation instead. A
@@ -41,12 +41,12 @@ def truth(name: str, value: Any) -> bool:
     return bool(value)
 
 
-@checked(words=text, held=truth)
-def expect(words: str, held: Any) -> None:
+@checked(claim=text, held=truth)
+def expect(claim: str, held: Any) -> None:
     """Print a line if an expectation did not hold, and the known reasons.
 
     Args:
-        words: the expectation, such as 'two devices are faster than one'.
+        claim: the expectation, such as 'two devices are faster than one'.
         held: whether it held.
 
     An expectation that did not hold is no error, because a machine can have
@@ -57,10 +57,10 @@ def expect(words: str, held: Any) -> None:
     """
     if held:
         if os.environ.get(TELL_ALL):
-            print(f'{HELD}{words}')
+            print(f'{HELD}{claim}')
     else:
         why = ' and '.join(hindrances()) or 'nothing is known that explains it'
-        print(f'{NOT_HELD}{words} ({why})')
+        print(f'{NOT_HELD}{claim} ({why})')
 
 
 def told_in(printed: str) -> list[tuple[str, bool]]:
@@ -70,6 +70,6 @@ def told_in(printed: str) -> list[tuple[str, bool]]:
         if line.startswith(HELD):
             told.append((line.removeprefix(HELD), True))
         elif line.startswith(NOT_HELD):
-            words = line.removeprefix(NOT_HELD).rsplit(' (', 1)[0]
-            told.append((words, False))
+            claim = line.removeprefix(NOT_HELD).rsplit(' (', 1)[0]
+            told.append((claim, False))
     return told

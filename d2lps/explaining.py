@@ -59,7 +59,7 @@ def same(got: Any, wanted: Any, near: float = 1e-3) -> bool:
     if _is_list(wanted):
         if not _is_list(got) or len(got) != len(wanted):
             return False
-        if not any(isinstance(one, float) for one in wanted):
+        if not any(isinstance(number, float) for number in wanted):
             return all(same(*pair, near) for pair in zip(got, wanted))
         try:
             right = np.array(wanted, float)
@@ -95,7 +95,7 @@ def brief(value: Any) -> str:
     if len(_shape(value)) > 1 and np.size(value) > 2 * MOST_LISTED:
         return f'numbers of shape {_shape(value)}'
     if _is_list(value):
-        some = [brief(one) for one in value[:MOST_LISTED]]
+        some = [brief(entry) for entry in value[:MOST_LISTED]]
         if len(value) > MOST_LISTED:
             some.append(f'… {len(value) - MOST_LISTED} more')
         return f'[{", ".join(some)}]'
@@ -143,16 +143,16 @@ def explain(got: Sequence[Any], wanted: Sequence[Any],
         result, truth = _plain(result), _plain(truth)
         here = dict(known[k]) if known else {}
         if np.size(_flat(result)) <= LARGE:
-            here |= {key: words for key, words, changed in _changes(
+            here |= {key: sentence for key, sentence, changed in _changes(
                 result, truth, values, unit, summed, averaged)
                 if key not in here and _holds(right, changed, k)}
         fits = here if not k else {
-            key: words for key, words in fits.items() if key in here}
+            key: sentence for key, sentence in fits.items() if key in here}
     for key in known[0] if known else ():
         if key in fits:
             return fits[key]
     for cuts in source.get('cuts'), source.get('dtype'):
-        if cuts in CUTS and all(map(cut_off, got, wanted)):
+        if cuts in CUTS and all(map(_cut_off, got, wanted)):
             return f'`{cuts}` cuts off the digits after the point.'
     # A whole number may be anything, in a single case.
     for digits in range(len(got) == 1, 4):
@@ -162,7 +162,7 @@ def explain(got: Sequence[Any], wanted: Sequence[Any],
                 'point.' if digits == 1 else f'{digits} digits after the '
                 'point.')
     if others and len(got) == 1:
-        fits = {key: words for key, words in fits.items()
+        fits = {key: sentence for key, sentence in fits.items()
                 if key[0] not in SIZES}
     return next(iter(fits.values()), '')
 
@@ -178,13 +178,13 @@ def _flat(value):
     """All that is in a list of lists, in a list."""
     if not _is_list(value):
         return [value]
-    return [one for part in value for one in _flat(part)]
+    return [entry for part in value for entry in _flat(part)]
 
 
 def _each(change, value):
     """The same list, with each of its numbers changed."""
     if _is_list(value):
-        return [_each(change, one) for one in value]
+        return [_each(change, entry) for entry in value]
     return change(value) if _is_number(value) else value
 
 
@@ -209,25 +209,25 @@ def _other_forms(got, wanted):
     if not _is_list(got) or _is_list(wanted):
         yield ('wrapped',), 'Put yours into a list: [ ].', [got]
     if _is_list(got):
-        for k, one in enumerate(got[:4]):
+        for k, entry in enumerate(got[:4]):
             yield (('one of', k), 'Yours is inside one list too many.'
                    if len(got) == 1 else f'The {ORDINALS[k]} of your '
-                   f'{len(got)} results alone is right.', one)
+                   f'{len(got)} results alone is right.', entry)
         if got and all(map(_is_list, got)):
             yield (('joined',), 'Its lists belong into one list.',
-                   [one for part in got for one in part])
+                   [entry for part in got for entry in part])
     if _is_list(wanted) and len(wanted) <= 4:
-        for k, one in enumerate(wanted):
-            if same(got, one):
+        for k, entry in enumerate(wanted):
+            if same(got, entry):
                 yield (('part', k), f'Yours is the {ORDINALS[k]} of the '
                        f'{len(wanted)} wanted results alone.', wanted)
-    shape, found = _shape(wanted), _shape(got)
-    if len(found) == 2 and shape == found[::-1]:
+    shape, mine = _shape(wanted), _shape(got)
+    if len(mine) == 2 and shape == mine[::-1]:
         yield (('transposed',), 'Rows and columns are interchanged.',
                np.transpose(got).tolist())
-    if shape and found and shape != found:
-        if np.prod(shape) == np.prod(found):
-            yield (('shape',), f'Its shape is {found}, and {shape} is wanted.',
+    if shape and mine and shape != mine:
+        if np.prod(shape) == np.prod(mine):
+            yield (('shape',), f'Its shape is {mine}, and {shape} is wanted.',
                    np.reshape(got, shape).tolist())
 
 
@@ -279,7 +279,8 @@ def _other_sizes(got, wanted, case, unit, summed, averaged):
     yield ('sign',), 'Its sign is wrong.', times(-1)
     if _is_number(got) and got:
         yield ('inverse',), '1 divided by your result is right.', 1 / got
-    if all(isinstance(one, int) for one in _flat(got) if _is_number(one)):
+    if all(isinstance(number, int) for number in _flat(got)
+           if _is_number(number)):
         which = 'Each number is' if _is_list(got) else 'Yours is'
         for word, step in ('large', -1), ('small', 1):
             yield (('off', step), f'{which} 1 too {word}.',
@@ -295,7 +296,8 @@ def _other_sizes(got, wanted, case, unit, summed, averaged):
 def _ratio(got, wanted):
     """By which factor two results differ; 0.0 if this is not clear."""
     try:
-        mine, right = (np.array(_flat(one), float) for one in (got, wanted))
+        mine, right = (np.array(_flat(result), float)
+                       for result in (got, wanted))
     except (TypeError, ValueError):
         return 0.0
     if mine.shape != right.shape or not (
@@ -320,17 +322,17 @@ def _other_orders(got, wanted, case):
             yield (('order', order), 'Your results are right in another '
                    f'order: {which}.', [got[k] for k in order])
     if got and all(map(_is_list, got)):
-        inner = [[*one] for one in got]
+        inner = [[*group] for group in got]
         yield (('reversed', 'inside'), 'Each of its lists is right in the '
-               'opposite order.', [one[::-1] for one in inner])
-        if all(len(one) > 1 for one in inner):
+               'opposite order.', [group[::-1] for group in inner])
+        if all(len(group) > 1 for group in inner):
             yield (('swapped',), 'The first two of each group are swapped.',
-                   [[one[1], one[0], *one[2:]] for one in inner])
+                   [[group[1], group[0], *group[2:]] for group in inner])
         for word, step in ('large', -1), ('small', 1):
-            if all(one and type(one[-1]) is int for one in inner):
+            if all(group and type(group[-1]) is int for group in inner):
                 yield (('last', word), 'The last number of each group is 1 '
-                       f'too {word}.', [[*one[:-1], one[-1] + step]
-                                        for one in inner])
+                       f'too {word}.', [[*group[:-1], group[-1] + step]
+                                        for group in inner])
     if not _is_list(wanted) or not got:
         return
     missing, n = len(wanted) - len(got), len(wanted)
@@ -351,17 +353,17 @@ def _other_orders(got, wanted, case):
                'follow.', wanted)
 
 
-def cut_off(got: Any, wanted: Any) -> bool:
+def _cut_off(got: Any, wanted: Any) -> bool:
     """Is `got` the right result without the digits after its point?"""
     mine, right = _flat(_plain(got)), _flat(_plain(wanted))
     return len(mine) == len(right) and not same(got, wanted) and all(
-        _is_number(one) and _is_number(other)
-        and np.isfinite([one, other]).all() and one == np.floor(other)
-        for one, other in zip(mine, right))
+        _is_number(number) and _is_number(other)
+        and np.isfinite([number, other]).all() and number == np.floor(other)
+        for number, other in zip(mine, right))
 
 
 def nothing_returned(function: Callable[..., Any]) -> str:
-    """Why a function that was called has returned None, from its source."""
+    """A reason from its source why a called function returned None."""
     name = getattr(function, '__name__', 'your function')
     bodies, values = _bodies(function), _values(function)
     if not bodies:
@@ -373,8 +375,8 @@ def nothing_returned(function: Callable[..., Any]) -> str:
                     'returns nothing, it works in place.')
     if values:
         return f'`{name}` returned None. Not each of its ways has a `return`.'
-    prints = any(getattr(one.func, 'id', '') == 'print'
-                 for one in _own(bodies[0], ast.Call))
+    prints = any(getattr(call.func, 'id', '') == 'print'
+                 for call in _own(bodies[0], ast.Call))
     return (f'`{name}` returned None. ' + (
         'It prints its result: return it.' if prints else
         'It has no `return` with a value.'))
@@ -386,10 +388,10 @@ def returns(function: Callable[..., Any]) -> bool:
 
 
 def _values(function):
-    """What stands behind `return` in a function, but for None."""
-    return [one.value for body in _bodies(function)[:1]
-            for one in _own(body, ast.Return)
-            if one.value and getattr(one.value, 'value', one) is not None]
+    """Values behind `return` in a function's source, but for None."""
+    return [line.value for body in _bodies(function)[:1]
+            for line in _own(body, ast.Return)
+            if line.value and getattr(line.value, 'value', line) is not None]
 
 
 def _is_rounded(got, wanted, digits):
@@ -400,7 +402,7 @@ def _is_rounded(got, wanted, digits):
 
 
 def source_facts(function: Callable[..., Any]) -> dict[str, Any]:
-    """What only the source of a function or class shows.
+    """Facts that only the source of a function or class shows.
 
     'loop': whether a `return` ends a loop in its first turn.
     'cuts': one of `CUTS` that is there.
@@ -408,12 +410,12 @@ def source_facts(function: Callable[..., Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for body in _bodies(function):
         for loop in _own(body, (ast.For, ast.While)):
-            if any(isinstance(one, ast.Return) for one in loop.body) and (
-                    not any(isinstance(one, (ast.Continue, ast.Break))
-                            for one in ast.walk(loop))):
+            if any(isinstance(node, ast.Return) for node in loop.body) and (
+                    not any(isinstance(node, (ast.Continue, ast.Break))
+                            for node in ast.walk(loop))):
                 facts['loop'] = True
-        if any(isinstance(one.op, ast.FloorDiv)
-               for one in _own(body, (ast.BinOp, ast.AugAssign))):
+        if any(isinstance(node.op, ast.FloorDiv)
+               for node in _own(body, (ast.BinOp, ast.AugAssign))):
             facts.setdefault('cuts', '//')
         for call in _own(body, ast.Call):
             if getattr(call.func, 'id', '') in ('int', 'round'):
@@ -424,12 +426,12 @@ def source_facts(function: Callable[..., Any]) -> dict[str, Any]:
 def _bodies(function):
     """The function in its source, or the methods of a class; [] if unknown."""
     if inspect.isclass(function):
-        return [body for one in vars(function).values()
-                if inspect.isfunction(one) for body in _bodies(one)]
+        return [body for node in vars(function).values()
+                if inspect.isfunction(node) for body in _bodies(node)]
     try:
         source = textwrap.dedent(inspect.getsource(function))
-        return [one for one in ast.parse(source).body
-                if isinstance(one, ast.FunctionDef)]
+        return [node for node in ast.parse(source).body
+                if isinstance(node, ast.FunctionDef)]
     except (OSError, TypeError, SyntaxError, ValueError):
         return []
 
@@ -438,11 +440,11 @@ def _own(body, kind):
     """Parts of a function's source, without those of functions inside it."""
     todo = [*body.body]
     while todo:
-        one = todo.pop(0)
-        if isinstance(one, kind):
-            yield one
-        if not isinstance(one, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-            todo += ast.iter_child_nodes(one)
+        node = todo.pop(0)
+        if isinstance(node, kind):
+            yield node
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            todo += ast.iter_child_nodes(node)
 
 
 class Kept:

@@ -95,16 +95,16 @@ def svg(figure: 'Figure') -> str:
         r'([1-9]\d*\.\d\d)\d+', r'\1', tag[0]), text)
     text = text.replace('> <', '><')
     text = text.replace('</style>', f'{HALO}</style>', 1)
-    return re.sub(r'(width|height)="([\d.]+)pt"', lambda found: (
-        f'{found[1]}="{float(found[2]) * 96 / 72:g}"'), text, count=2)
+    return re.sub(r'(width|height)="([\d.]+)pt"', lambda size: (
+        f'{size[1]}="{float(size[2]) * 96 / 72:g}"'), text, count=2)
 
 
 def _saved(figure, kind):
     from matplotlib.colors import to_hex
     file, engine = BytesIO(), figure.get_layout_engine()
     # A background that a reader has coloured stays.
-    white = all(to_hex(one.get_facecolor()) == '#ffffff'
-                for one in (figure, *figure.axes))
+    white = all(to_hex(part.get_facecolor()) == '#ffffff'
+                for part in (figure, *figure.axes))
     figure.savefig(file, format=kind, metadata=(
         NO_METADATA if kind == 'svg' else None),
         transparent=white and kind == 'svg')
@@ -113,18 +113,18 @@ def _saved(figure, kind):
     return file.getvalue()
 
 
-def describe(ax: 'Axes', words: str) -> None:
+def describe(ax: 'Axes', text: str) -> None:
     """Say in words what an `Axes` shows, where lines and bars do not."""
-    _described[ax] = words
+    _described[ax] = text
 
 
 def alt_text(figure: 'Figure') -> str:
     """The content of a figure in words, for readers who cannot see it.
 
-    Of each `Axes` the title, the names of both axes, the first and the last
-    value of each line, the values of bars, and how many points are scattered.
-    The words of `describe` for an `Axes` replace all this. What has no words
-    of these kinds is left out: a figure is shown whatever is in it.
+    It says the title of each `Axes`, the names of both axes, the first and
+    the last value of each line, the values of bars, and how many points are
+    scattered. The text of `describe` for an `Axes` replaces all this. Other
+    shapes are left out: a figure is shown whatever is in it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # Matplotlib gave its own
@@ -169,12 +169,13 @@ def _of_axes(ax: 'Axes') -> str:
 
 
 def _of_line(line):
-    """Where a line begins and ends, and how far it goes between."""
+    """The ends of a line, and its highest and lowest point."""
     # As the reader gave them, and as numbers, with nan where there is a gap.
     given, drawn = ([line.get_xdata(orig), line.get_ydata(orig)]
                     for orig in (True, False))
     ax = line.axes
-    if [isinstance(next(iter(one), 0), str) for one in given] == [False, True]:
+    if [isinstance(next(iter(side), 0), str) for side in given] == [
+            False, True]:
         given, drawn = given[::-1], drawn[::-1]  # names are told last
     known = [(x, y, height) for x, y, place, height in zip(*given, *drawn)
              if isfinite(place) and isfinite(height)]
@@ -182,9 +183,7 @@ def _of_line(line):
         return ''
     (x1, y1, first), (x2, y2, last) = known[0], known[-1]
     transform = line.get_transform()
-    if ax.name == '3d':  # these are places on the screen
-        course = f'a line of {several(len(known), "point")}'
-    elif transform == ax.get_yaxis_transform():
+    if transform == ax.get_yaxis_transform():
         course = f'a line at {format_number(y1)}'
     elif transform == ax.get_xaxis_transform():
         course = f'an upright line at {format_number(x1)}'
@@ -193,8 +192,8 @@ def _of_line(line):
     else:
         course = (f'from {format_number(y1)} at {format_number(x1)} to '
                   f'{format_number(y2)} at {format_number(x2)}')
-        _, top, highest = max(known, key=lambda one: one[2])
-        _, low, lowest = min(known, key=lambda one: one[2])
+        _, top, highest = max(known, key=lambda point: point[2])
+        _, low, lowest = min(known, key=lambda point: point[2])
         if highest > max(first, last):
             course += f', at most {format_number(top)}'
         if lowest < min(first, last):
@@ -215,7 +214,6 @@ def _name_of(line):
 
 def _of_bars(bars):
     from matplotlib.category import StrCategoryLocator
-    from matplotlib.dates import DateLocator, num2date
     from matplotlib.ticker import FixedLocator
     if not hasattr(bars, 'datavalues'):  # lines with error bars, say
         return ''
@@ -233,8 +231,6 @@ def _of_bars(bars):
                   bar.get_y() + bar.get_height() / 2)
         near = min(names, key=lambda place: abs(place - middle), default=None)
         name, height = format_number(middle), format_number(value)
-        if isinstance(locator, DateLocator):
-            name = f'{num2date(middle):%Y-%m-%d %H:%M}'.removesuffix(' 00:00')
         if near is not None and abs(near - middle) < 0.5:
             name = names[near]
         values.append(f'{height} at {name}' if name[:1].isdigit() else
@@ -245,7 +241,7 @@ def _of_bars(bars):
 
 
 def _of_points(collection):
-    """How many points a scatter plot has; nothing of areas and the like."""
+    """The number of points of a scatter plot; '' for areas and the like."""
     from matplotlib.collections import PathCollection
     if not isinstance(collection, PathCollection) or (
             not len(collection.get_sizes())):  # of contours
@@ -254,14 +250,12 @@ def _of_points(collection):
                   several(len(collection.get_offsets()), 'point'))
 
 
-def _named(name, words):
-    return words if name.startswith('_') else f'{name}: {words}'
+def _named(name, text):
+    return text if name.startswith('_') else f'{name}: {text}'
 
 
 def format_number(value: Any) -> str:
     """A number as a reader wants it: 0.0123, 1.5, 12.3, 4,321."""
-    if str(getattr(value, 'dtype', '')).startswith('datetime'):
-        return str(value)[:10]
     try:
         value = float(value)
     except (TypeError, ValueError):

@@ -90,7 +90,7 @@ def check_fork() -> None:
 
 
 def where_it_runs() -> str:
-    """What the reader does on a system without MXNet."""
+    """A sentence on what to do on a system without MXNet."""
     if IN_A_TAB:
         return ('MXNet does not run in a browser tab: run the notebook on a '
                 'computer, where "make lab" installs it.')

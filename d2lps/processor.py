@@ -28,7 +28,7 @@ def cores() -> int:
 
 
 def load() -> float:
-    """How many processes want each core, at least 1.
+    """The number of processes that want each core, at least 1.
 
     A process then gets a core for 1 of so many seconds.
     """
@@ -40,21 +40,21 @@ def load() -> float:
 
 def abilities() -> set[str]:
     """The names of instructions that an Intel or AMD processor has."""
-    words = ''
+    names = ''
     if platform.machine().lower() not in ('x86_64', 'amd64'):
         return set()
     if sys.platform == 'linux':
         with open('/proc/cpuinfo') as file:  # says the same of each core
-            words = next((line for line in file
+            names = next((line for line in file
                           if line.startswith('flags')), '')
     elif sys.platform == 'darwin':
         import subprocess  # takes as long as the rest of `import d2lps`
-        words = subprocess.run(
+        names = subprocess.run(
             ['sysctl', '-n', 'machdep.cpu.features',
              'machdep.cpu.leaf7_features'], text=True, timeout=10,
             capture_output=True, check=False).stdout
-        words = words.replace('AVX1.0', 'AVX').replace('.', '_')
-    return {*words.lower().split()}
+        names = names.replace('AVX1.0', 'AVX').replace('.', '_')
+    return {*names.lower().split()}
 
 
 def best_kernels() -> str | None:
@@ -88,7 +88,7 @@ def settings() -> dict[str, str]:
 
 
 def kernels_in_use() -> str | None:
-    """Which kernels MXNet's OpenBLAS has taken, such as 'Haswell'.
+    """The kernels that MXNet's OpenBLAS has taken, such as 'Haswell'.
 
     None if MXNet is not there, or has another library for matrices.
     """
@@ -111,8 +111,8 @@ def _limit_in(folder):
         quota, period = (folder / 'cpu.max').read_text().split()
     except (OSError, ValueError):
         try:  # as Linux had it before
-            quota, period = ((folder / f'cpu.cfs_{what}_us').read_text()
-                             for what in ('quota', 'period'))
+            quota, period = ((folder / f'cpu.cfs_{key}_us').read_text()
+                             for key in ('quota', 'period'))
         except OSError:
             return None
     limited = quota.strip() not in ('max', '-1')
@@ -120,7 +120,7 @@ def _limit_in(folder):
 
 
 def limit() -> float | None:
-    """How many cores a container may use, such as 1.5; None without a limit.
+    """The number of cores of a container, such as 1.5; None without a limit.
 
     The tightest limit of this process's control groups counts.
     """

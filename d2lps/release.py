@@ -1,4 +1,4 @@
-"""Which release of d2lps this is: what pyproject.toml says, as installed."""
+"""The release of d2lps: the version in pyproject.toml, as installed."""
 from importlib.metadata import PackageNotFoundError, version
 
 try:

@@ -19,6 +19,6 @@ def with_unit(value: float, units: Sequence[Unit]) -> str:
     return f'{float(f"{value / size:.3g}"):,g} {unit}'
 
 
-def several(number: int, word: str, words: str = '') -> str:
-    """'1 worker', or '3 workers'; words: a plural that is not word + s."""
-    return f'{number} {word if number == 1 else words or word + "s"}'
+def several(number: int, noun: str, plural: str = '') -> str:
+    """'1 worker', or '3 workers'; plural: if it is not the noun and an s."""
+    return f'{number} {noun if number == 1 else plural or noun + "s"}'

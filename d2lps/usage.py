@@ -1,4 +1,4 @@
-"""Which programs used the processor's cores while a cell ran."""
+"""Use of the processor's cores by other programs while a cell ran."""
 import sys
 import time
 from importlib.util import find_spec
@@ -47,7 +47,7 @@ class _Cells:
             self.last = self.begun, usage()
 
     def used_by_others(self) -> float:
-        """How many cores others used during this cell or the last one.
+        """The number of cores that others used in this cell or the last one.
 
         The larger of the two.
         """

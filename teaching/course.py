@@ -7,7 +7,7 @@ commands and its formgrader work there.
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
 from teaching import byhand, late, walls
 from teaching.harmless import harmless
-from teaching.results import Result, write_whole
+from teaching.records import Result
+from teaching.results import write_whole
 
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
 STUB = ("# your lines here, in place of the next one\n"
@@ -32,8 +33,9 @@ CONFIG = Path(__file__).with_name('course_config.py')
 
 
 def _source(exercise: str) -> NotebookNode:
+    """The solved notebook, without the text that describes its picture."""
     notebook = nbformat.read(SOLUTIONS / f'{exercise}.ipynb', 4)
-    for cell in notebook.cells:  # it tells what the solution drew
+    for cell in notebook.cells:
         cell.metadata.pop('alt', None)
     return notebook
 
@@ -70,7 +72,7 @@ class Course:
             f'c.ClearSolutions.code_stub = {({"python": STUB})!r}\n')
         course = cls(folder)
         for name in exercises:
-            course._do('release', course.api.generate_assignment, name)
+            course._release(name)
         return course
 
     @classmethod
@@ -86,22 +88,22 @@ class Course:
         return cls.make(folder, [name for name in exercises
                                  if not is_there(name)])
 
-    def _do(self, what, function, *args):
-        done = function(*args)
+    def _release(self, exercise: str) -> None:
+        done = self.api.generate_assignment(exercise)
         if not done['success']:
             why = (done.get('log') or done.get('error') or '')[-2000:]
             if why.rstrip().endswith('Canceled'):  # it caught our Ctrl-C
                 raise KeyboardInterrupt
-            raise RuntimeError(f'nbgrader could not {what} {args[0]}: {why}')
+            raise RuntimeError(f'nbgrader could not release {exercise}: {why}')
 
     def released(self, exercise: str) -> Path:
         """The students' version."""
         return self.folder / 'release' / exercise / f'{exercise}.ipynb'
 
     def template(self, exercise: str) -> NotebookNode:
-        """The notebook that is graded, but for the answer: hidden checks in.
+        """The solved notebook, with the hidden checks.
 
-        What a student may not change comes from here, never from them.
+        From here come all cells that a student may not change.
         """
         return nbformat.read(
             self.folder / 'source' / exercise / f'{exercise}.ipynb', 4)
@@ -110,9 +112,9 @@ class Course:
               notebook: NotebookNode) -> None:
         """Enter an executed and judged notebook into the gradebook.
 
-        As `nbgrader autograde` does, but without another execution, and in a
-        fifth of the time, as the gradebook stays open. A teacher's comments
-        and points by hand stay.
+        `nbgrader autograde` does the same, but executes the notebook, and
+        takes five times as long because it opens the gradebook each time. A
+        teacher's comments and points by hand stay.
         """
         ours = {cell.source for cell in self.template(exercise).cells
                 if cell.cell_type == 'markdown'}
@@ -133,35 +135,32 @@ class Course:
             raise
 
     def by_hand(self) -> byhand.Written:
-        """What a teacher wrote into the gradebook."""
+        """A teacher's points and comments in the gradebook."""
         with self.api.gradebook as gradebook:
             return byhand.written(gradebook)
 
     def due_dates(self) -> dict[str, str]:
-        """From an exercise to its due date, where the gradebook has one."""
+        """Due dates in the gradebook, by exercise."""
         with self.api.gradebook as gradebook:
-            return {one.name: one.duedate.replace(tzinfo=UTC).isoformat()
-                    for one in gradebook.assignments if one.duedate}
-
-    def set_due_dates(self, due: Mapping[str, str]) -> None:
-        """Write due dates into the gradebook, as the formgrader does."""
-        with self.api.gradebook as gradebook:
-            for exercise, time in due.items():
-                gradebook.update_or_create_assignment(exercise, duedate=time)
+            return {assignment.name:
+                    assignment.duedate.replace(tzinfo=UTC).isoformat()
+                    for assignment in gradebook.assignments
+                    if assignment.duedate}
 
     def enter_late_days(self, results: Iterable[Result]) -> None:
-        """Enter when each was handed in, and what its late days cost."""
-        found = {(one.student, one.exercise): one for one in results}
+        """Enter times of submission, and the penalties for late days."""
+        by_key = {(result.student, result.exercise): result
+                  for result in results}
         with self.api.gradebook as gradebook:
             for notebook in gradebook.db.query(SubmittedNotebook):
                 submission = notebook.assignment
-                one = found.get((submission.student_id, notebook.name))
-                if one is None:
+                result = by_key.get((submission.student_id, notebook.name))
+                if result is None:
                     continue
-                notebook.late_submission_penalty = one.penalty
+                notebook.late_submission_penalty = result.penalty
                 submission.timestamp = (
-                    datetime.fromisoformat(one.time).replace(tzinfo=None)
-                    if one.time not in (None, late.MARKED) else None)
+                    datetime.fromisoformat(result.time).replace(tzinfo=None)
+                    if result.time not in (None, late.MARKED) else None)
             gradebook.db.commit()
 
 

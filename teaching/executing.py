@@ -6,34 +6,31 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import psutil
 import zmq
 from jupyter_client import AsyncKernelClient, AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
-from nbclient import NotebookClient
-from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
+from nbformat.v4 import output_from_msg
 
 from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES, Case
 from teaching import walls
-from teaching.kernel_messages import Outputs, Replies
-from teaching.start import MODULES
+from teaching.kernel_messages import Content, Outputs, Replies
 
 HiddenCases: TypeAlias = Mapping[str, Sequence[Case]]  # by part of an exercise
 
-# Seconds of processor time, which others at work do not take from anybody:
+# Seconds of processor time, which no other process can take away:
 SECONDS = 10  # for a cell; then it is interrupted
-FIRST = 60  # for the first: it imports
+FIRST = 60  # for the first cell: it imports
 WHOLE = 120  # for all cells of a notebook
-# Seconds by the clock on the wall, for what waits and computes nothing. Who is
-# not alone and takes longer is executed again, alone.
+# Seconds of real time, for a cell that waits and computes nothing. A notebook
+# that is not alone and takes longer is executed again, alone.
 WAIT = 2  # times as many for a cell
-OUTPUTS = 10  # until all that a cell has shown is here, once it has ended
+OUTPUTS = 10  # until all outputs of a cell have come, once it has ended
 LONGEST = 300  # for all cells of a notebook
 ALONE = 120  # the same, when no other is executed at the same time
 START = 600  # for a kernel to start, which takes one or two
@@ -52,24 +49,24 @@ def hidden_cases(folder: Path, exercise: str) -> dict[str, list[Case]]:
 
 
 class Stopped(Exception):
-    """A notebook did what it may not; the text says what."""
+    """A notebook did something that it may not do; the text says what."""
 
 
 class Disturbed(Exception):
-    """What others did at the same time may be why a notebook was stopped."""
+    """Other notebooks at work may be the reason why a notebook was stopped."""
 
 
 class Problem(NamedTuple):
-    """Why a cell has no outputs, in words.
+    """The reason why a cell has no outputs.
 
     skipped: was it not even started, because a cell above had ended all?
     """
-    words: str
+    reason: str
     skipped: bool = False
 
 
 class ProcessorTime:
-    """Counts what a process and all that it has started have computed.
+    """Processor time of a process and of all that it has started.
 
     seconds: of one processor, as if the work of many processes were divided
     among all processors, but at least those of the process that computes most.
@@ -92,17 +89,30 @@ class ProcessorTime:
         """Seconds of each process, and of all, with those that have ended."""
         own, total = {}, 0.
         with suppress(psutil.Error):  # all have ended
-            for one in [self._process, *self._process.children(True)]:
+            for process in [self._process, *self._process.children(True)]:
                 with suppress(psutil.Error):
-                    used = one.cpu_times()
-                    own[one.pid] = used.user + used.system
-                    total += (own[one.pid] + used.children_user
+                    used = process.cpu_times()
+                    own[process.pid] = used.user + used.system
+                    total += (own[process.pid] + used.children_user
                               + used.children_system)
         return own, total
 
 
 class Manager(AsyncKernelManager):
-    """Refuses long messages as they come, and keeps few of them waiting."""
+    """Starts a kernel with a command of ours, and listens to it with care.
+
+    Messages that are too long are refused as they come, and few wait.
+    """
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        super().__init__(transport='ipc', ip=str(folder / 'k'),
+                         connection_file=str(folder / 'connection.json'))
+        self._command = command
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        return KernelSpec(argv=self._command, interrupt_mode='message',
+                          language='python', display_name='d2lps')
 
     # jupyter_client declares a blocking client, and returns this one.
     def client(  # type: ignore[override]
@@ -114,117 +124,104 @@ class Manager(AsyncKernelManager):
         client.context.setsockopt(zmq.RCVHWM, WAITING)
         return client
 
+    async def end(self) -> None:
+        """End the kernel, if it is still there, and remove its sockets."""
+        try:
+            if await self.is_alive():
+                await self.shutdown_kernel(now=True)
+        finally:
+            await self.cleanup_resources()
 
-class Client(NotebookClient):
-    """Runs cells one by one, and keeps only what outputs we can use."""
 
-    def __init__(self, notebook: NotebookNode, **settings: Any) -> None:
-        super().__init__(notebook, timeout=None, allow_errors=True,
-                         startup_timeout=START,
-                         record_timing=False, store_widget_state=False,
-                         shutdown_kernel='immediate',
-                         **settings)
-        self.text, self.notes = 0, 0  # characters of outputs, and of notes
-        self.late = 0  # cells that did not end in time
+class Session:
+    """Cells that are run one by one in a kernel, and their limits."""
 
-    def start_clocks(self, kernel: psutil.Process, alone: bool) -> None:
-        """Start the limits for all cells. kernel: its process."""
-        self.used, self.alone = ProcessorTime(kernel), alone
-        self.longest = ALONE if alone else LONGEST
-        self.until = time.monotonic() + self.longest
+    def __init__(self, manager: Manager, client: AsyncKernelClient,
+                 kernel: psutil.Process, alone: bool) -> None:
+        self._manager, self._client, self.alone = manager, client, alone
+        self._used = ProcessorTime(kernel)
+        self._longest = ALONE if alone else LONGEST
+        self._until = time.monotonic() + self._longest
+        self._text, self._notes = 0, 0  # characters of outputs, and of notes
+        self._late = 0  # cells that did not end in time
 
-    def limit(self, cell: NotebookNode) -> int:
-        """Seconds that a cell has."""
-        first = next(one for one in self.nb.cells if one.cell_type == 'code')
-        return FIRST if cell is first else SECONDS
-
-    async def run(self, cell: NotebookNode, k: int) -> None:
-        """Run the cell with number k.
+    async def run(self, cell: NotebookNode, seconds: int) -> bool:
+        """Run a cell; its outputs go into it. Did it end within its seconds?
 
         Raises `Disturbed` or `Stopped` if no further cell can be run.
         """
-        if self.used.seconds > WHOLE:
+        if self._used.seconds > WHOLE:
             raise Stopped(f'all cells together had taken {WHOLE} s')
+        request = self._client.execute(cell.source, allow_stdin=False,
+                                       stop_on_error=False)
+        reply = asyncio.ensure_future(self._reply(request))
+        outputs = asyncio.ensure_future(self._outputs(request, cell))
         try:
-            await self.async_execute_cell(cell, k)
-        except DeadKernelError:
-            raise Disturbed('the process ended (too much memory, or it ended '
-                            'itself)') from None
-        except (Disturbed, Stopped, OSError, psutil.Error, zmq.ZMQError):
-            raise
-        except Exception:  # all else comes from the kernel
-            raise Stopped('what its process sent could not be '
-                          'understood') from None
-
-    def _cleanup_kernel(self):
-        """nbclient's at exit: the kernel has ended before, see below."""
-
-    async def _async_poll_kernel_alive(self):
-        """nbclient's, which a cell that Ctrl-C ended leaves behind."""
-        try:
-            await super()._async_poll_kernel_alive()
-        except AssertionError:  # the client has closed since: no more to ask
-            assert self.kc is None
-
-    def process_message(self, msg: dict[str, Any], cell: NotebookNode,
-                        cell_index: int) -> NotebookNode | None:
-        """Outputs beyond a limit are dropped, and what changes others."""
-        kind, content = msg['msg_type'], msg['content']
-        if kind in ('stream', 'display_data', 'execute_result', 'error'):
-            size = len(json.dumps(content, default=str))
-            if NOTES in content.get('data', ()):
-                self.notes += size
-                if self.notes > 10 * MOST_NOTES:
-                    return None
-            else:
-                room = self.text < TEXT
-                self.text += size
-                if not room:
-                    return None
-                if self.text > TEXT and kind == 'stream':
-                    content['text'] = content['text'][:TEXT] + '\n[cut]\n'
-        elif kind not in ('status', 'execute_input'):
-            return None
-        return super().process_message(msg, cell, cell_index)
-
-    async def _async_poll_for_reply(self, msg_id, cell, _, outputs, alive):
-        """nbclient's, but with our limits."""
-        reply = asyncio.ensure_future(self._reply(msg_id))
-        try:
-            if not await self._ends_within(self.limit(cell), reply):
-                self.late += 1
-                if self.late > CELLS:
-                    raise Stopped(f'{self.late} cells did not end within '
-                                  f'{self.limit(cell)} s')
-                await self.km.interrupt_kernel()  # it may have caught that
+            in_time = await self._ends_within(seconds, reply)
+            if not in_time:
+                self._late += 1
+                if self._late > CELLS:
+                    raise Stopped(f'{self._late} cells did not end within '
+                                  f'{seconds} s')
+                await self._manager.interrupt_kernel()  # it may catch that
             await asyncio.wait([outputs], timeout=OUTPUTS)
             if outputs.done():
                 outputs.result()  # or the error in it
             elif reply.done() and not self.alone:
                 raise Disturbed(f'outputs did not come within {OUTPUTS} s')
-            return reply.result() if reply.done() else {
-                'content': {'status': 'error'}}
+            return in_time
         finally:
-            for task in reply, outputs, alive:
+            for task in reply, outputs:
                 task.cancel()
 
-    async def _reply(self, msg_id):
-        while True:
-            message = await self.kc.shell_channel.get_msg(timeout=None)
-            if message['parent_header'].get('msg_id') == msg_id:
-                return message
+    async def _reply(self, request: str) -> None:
+        """Wait for the kernel's reply: the cell has been run."""
+        while (await self._client.get_shell_msg())['parent_header'].get(
+                'msg_id') != request:
+            pass
 
-    async def _ends_within(self, seconds, task):
+    async def _outputs(self, request: str, cell: NotebookNode) -> None:
+        """Put outputs into the cell, until the kernel says that it is idle."""
+        while True:
+            message = await self._client.get_iopub_msg()
+            if message['parent_header'].get('msg_id') != request:
+                continue
+            kind, content = message['msg_type'], message['content']
+            if 'execution_count' in content:
+                cell.execution_count = content['execution_count']
+            if kind == 'status':
+                if content['execution_state'] == 'idle':
+                    return
+            elif kind != 'execute_input' and self._has_room(kind, content):
+                cell.outputs.append(output_from_msg(message))
+
+    def _has_room(self, kind: str, content: Content) -> bool:
+        """Count an output. Is it, or its beginning, within the limits?"""
+        size = len(json.dumps(content))
+        if NOTES in content.get('data', ()):
+            self._notes += size
+            return self._notes <= 10 * MOST_NOTES
+        had_room = self._text < TEXT
+        self._text += size
+        if self._text > TEXT and kind == 'stream':
+            content['text'] = content['text'][:TEXT] + '\n[cut]\n'
+        return had_room
+
+    async def _ends_within(self, seconds: int, task: asyncio.Future) -> bool:
         """Does a task end within so many seconds of processor time?"""
-        computed = self.used.look() + seconds
+        most = self._used.look() + seconds
         waited = time.monotonic() + WAIT * seconds
-        while self.used.look() < computed:
+        while self._used.look() < most:
             await asyncio.wait([task], timeout=LOOK)
             if task.done():
+                task.result()  # or the error in it
                 return True
-            if time.monotonic() > self.until:
+            if not await self._manager.is_alive():
+                raise Disturbed('the process ended (too much memory, or it '
+                                'ended itself)')
+            if time.monotonic() > self._until:
                 raise Disturbed('all cells together had taken '
-                                f'{self.longest} s')
+                                f'{self._longest} s')
             if time.monotonic() > waited:
                 if not self.alone:
                     raise Disturbed(f'a cell had taken {WAIT * seconds} s')
@@ -233,19 +230,17 @@ class Client(NotebookClient):
 
 
 async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
-                  behind_walls: bool = True, alone: bool = True,
-                  modules: Mapping[str, str] = MappingProxyType({})
+                  behind_walls: bool = True, alone: bool = True
                   ) -> dict[str, Problem]:
     """Run all code cells of `notebook`; outputs go into it.
 
     cases: the hidden cases of its exercise.
     slot: a number that no other notebook has at the same time. alone: is none
-    executed at the same time? modules: texts by the names of files, which
-    the cells can import, unless Python or a package has such a module.
+    executed at the same time?
     Returns, from a cell's id, why it has no outputs: it did not end in time,
     or the process had ended before.
-    Raises `Disturbed` if it ended, or did not start, and is not alone: others
-    may have taken all memory, or have filled the disk.
+    Raises `Disturbed` if it ended, or did not start, and is not alone: another
+    notebook may have taken all memory, or have filled the disk.
     """
     for cell in notebook.cells:
         if cell.cell_type == 'code':
@@ -253,7 +248,6 @@ async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
     try:
         folder = Path(tempfile.mkdtemp(prefix='d2lps-'))
         try:
-            _write_modules(folder / MODULES, modules)
             return await _execute(notebook, cases, slot, behind_walls, alone,
                                   folder)
         finally:
@@ -267,66 +261,52 @@ async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
         raise Disturbed from error
 
 
-def _write_modules(folder, modules):
-    """Write files that each user can read: code may run as another user."""
-    folder.mkdir()
-    folder.chmod(0o755)
-    for name, text in modules.items():
-        (folder / name).write_text(text, encoding='utf-8', errors='replace')
-        (folder / name).chmod(0o644)
-
-
 async def _execute(notebook, cases, slot, behind_walls, alone, folder):
-    manager = Manager(
-        transport='ipc', ip=str(folder / 'k'),
-        connection_file=str(folder / 'connection.json'))
-    manager._kernel_spec = KernelSpec(
-        argv=walls.command(folder, slot, behind_walls),
-        interrupt_mode='message', language='python', display_name='d2lps')
-    client = Client(notebook, km=manager)
-    # nbclient's would end one kernel, and the grading would go on.
-    asyncio.get_running_loop().add_signal_handler = lambda *_: None
-    async with client.async_setup_kernel(env={
-            **walls.environment(), CASES: str(folder / 'cases.json')},
+    manager = Manager(walls.command(folder, slot, behind_walls), folder)
+    async with AsyncExitStack() as stack:  # ends all, the last one first
+        stack.push_async_callback(manager.end)
+        await manager.start_kernel(
+            env={**walls.environment(), CASES: str(folder / 'cases.json')},
             cwd=str(folder), stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, cleanup_kc=True):
+            stderr=subprocess.DEVNULL)
         kernel = psutil.Process(manager.provisioner.pid)
-        client.start_clocks(kernel, alone)
-        try:
-            return await _run_cells(client, cases, folder)
-        finally:
-            await asyncio.to_thread(walls.end, kernel,
-                                    None if behind_walls else folder)
+        stack.push_async_callback(asyncio.to_thread, walls.end, kernel,
+                                  None if behind_walls else folder)
+        client = manager.client()
+        stack.callback(client.stop_channels)
+        client.start_channels()
+        await client.wait_for_ready(timeout=START)
+        return await _run_cells(Session(manager, client, kernel, alone),
+                                notebook, cases, folder)
 
 
-async def _run_cells(client, cases, folder):
+async def _run_cells(session, notebook, cases, folder):
     """Run one cell after the other: from a cell's id to its `Problem`."""
     problems = {}
     ended = ''  # why no further cell is run
     are_shown = False
-    for k, cell in enumerate(client.nb.cells):
+    first = next(cell for cell in notebook.cells if cell.cell_type == 'code')
+    for cell in notebook.cells:
         if cell.cell_type != 'code' or not cell.source.strip():
             continue
         if ended:
             problems[cell.id] = Problem(
                 f'before it came to this cell, {ended}', skipped=True)
             continue
-        late = client.late
+        seconds = FIRST if cell is first else SECONDS
         try:
             # No cell above the first hidden check can read the cases.
             if cell.id.startswith('hidden') and not are_shown:
                 _show(cases, folder)
                 are_shown = True
-            await client.run(cell, k)
+            if not await session.run(cell, seconds):
+                problems[cell.id] = Problem(
+                    f'it did not end within {seconds} s')
         except (Disturbed, Stopped) as error:
-            if isinstance(error, Disturbed) and not client.alone:
+            if isinstance(error, Disturbed) and not session.alone:
                 raise
             ended = str(error)
             problems[cell.id] = Problem(ended)
-        else:
-            if client.late > late:
-                problems[cell.id] = Problem(
-                    f'it did not end within {client.limit(cell)} s')
     return problems
 
 

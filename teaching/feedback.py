@@ -1,18 +1,12 @@
-"""The page that a student gets: what was right, and what was not, and why."""
+"""The page that a student gets: points for each check, and reasons."""
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from d2lps.exercises.checking import NO_ANSWER, check_of
-from teaching.judging import Verdict, no_answer
-from teaching.submissions import without_number
-
-if TYPE_CHECKING:
-    from teaching.results import Result
-    from teaching.submissions import Submission
+from teaching.records import Result, Submission, Verdict, no_answer
 
 PAGE = Environment(autoescape=True, trim_blocks=True,
                    lstrip_blocks=True).from_string('''\
@@ -46,12 +40,12 @@ that no notebook has.</p>
 {% if not lines and result.verdicts %}<p>{{ no_answer }}</p>
 {% else %}
 <ul>
-{% for verdict, part, words in lines %}
+{% for verdict, part, text in lines %}
 <li class="{{ 'wrong' if verdict.wrong else 'right' }}">
 <b>{{ '%g' % (verdict.by_hand if verdict.by_hand is not none else
    0 if verdict.wrong else verdict.points) }} of {{ '%g' % verdict.points }}
 {{- ' by hand' if verdict.by_hand is not none }}</b>, {{ part }}:
-{{ words }}
+{{ text }}
 </li>
 {% endfor %}
 </ul>
@@ -65,11 +59,11 @@ that no notebook has.</p>
 ''')
 
 
-def page(submission: 'Submission', results: 'Sequence[Result]') -> str:
-    """HTML that needs nothing else. results: those of this student."""
+def page(submission: Submission, results: Sequence[Result]) -> str:
+    """HTML that needs no other file. results: those of this student."""
     graded = [result for result in results if result.points is not None]
     return PAGE.render(
-        name=without_number(submission.folder, submission.number),
+        name=submission.called.name,
         exercises=[(result, *_shown(result)) for result in results],
         no_answer=NO_ANSWER[0].upper() + NO_ANSWER[1:],
         remarks=submission.remarks.get('', []),
@@ -77,35 +71,36 @@ def page(submission: 'Submission', results: 'Sequence[Result]') -> str:
         most=sum(result.of for result in graded))
 
 
-def _shown(result: 'Result') -> 'tuple[list[str], list]':
+def _shown(result: Result) -> tuple[list[str], list]:
     """Remarks and lines: no lines if one sentence says all."""
     if not no_answer(result.verdicts):
         return result.remarks, _lines(result)
-    return [one for one in result.remarks if one not in NO_ANSWER], []
+    return [remark for remark in result.remarks
+            if remark not in NO_ANSWER], []
 
 
-def _lines(result: 'Result') -> list[tuple[Verdict, str, Markup]]:
-    """A verdict, its part, and words on it: a long reason only once."""
+def _lines(result: Result) -> list[tuple[Verdict, str, Markup]]:
+    """A verdict, its part, and a text on it: a long reason only once."""
     lines = []
     reasons: dict[str, Verdict] = {}  # to the first check that it was for
-    for one in result.verdicts:
-        if not one.wrong:
-            words = check_of(result.exercise, one.part).right
+    for verdict in result.verdicts:
+        if not verdict.wrong:
+            text = check_of(result.exercise, verdict.part).right
         else:
-            reason = one.wrong.partition(': ')[2] or one.wrong
-            first = reasons.setdefault(reason, one)
-            words = 'not yet: ' + (one.wrong if first is one else
-                                   f'as in {_part(first)}')
-        lines.append((one, _part(one), _code(words)))
+            reason = verdict.wrong.partition(': ')[2] or verdict.wrong
+            first = reasons.setdefault(reason, verdict)
+            text = 'not yet: ' + (verdict.wrong if first is verdict else
+                                  f'as in {_part(first)}')
+        lines.append((verdict, _part(verdict), _code(text)))
     return lines
 
 
-def _part(one: Verdict) -> str:
-    return f'{one.part}{", other cases" if one.hidden else ""}'
+def _part(verdict: Verdict) -> str:
+    return f'{verdict.part}{", other cases" if verdict.hidden else ""}'
 
 
 def _code(text: str) -> Markup:
-    """What stands between two backticks, as code."""
+    """The text as HTML: code where it stands between two backticks."""
     return Markup().join(
         Markup('<code>{}</code>').format(part) if k % 2 else escape(part)
         for k, part in enumerate(re.split(r'`([^`]+)`', text)))

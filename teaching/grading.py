@@ -1,8 +1,8 @@
 """Grade a folder of submissions.
 
 Every notebook is executed in a process of its own, judged outside of it, and
-entered into an nbgrader gradebook. Nothing that one student hands in stops
-the grading of the others, and each result is there as soon as it is found.
+entered into an nbgrader gradebook. No file of a student stops the grading of
+the others, and each result is written as soon as it is there.
 """
 import argparse
 import asyncio
@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,14 +26,16 @@ import d2lps
 from d2lps.annotations import PathLike
 from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
                                       the_torch)
+from d2lps.units import several
 from teaching import interruption, lms, spreadsheets, walls
 from teaching.course import Course
 from teaching.executing import execute, hidden_cases
 from teaching.judging import judge, why_stopped
-from teaching.late import Rules, read_due
+from teaching.late import Rules
 from teaching.rebuilding import rebuild
-from teaching.results import KEPT, Result, Results, digest, known_people
-from teaching.submissions import Submission, loose, read_all
+from teaching.records import Result, Submission
+from teaching.results import KEPT, Results, digest, known_people
+from teaching.submissions import loose, read_all
 
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
@@ -49,48 +51,36 @@ NOT_JUDGING = ('byhand', 'course', 'course_config', 'feedback', 'grade',
 
 
 class Task(NamedTuple):
-    """A student's exercise. notebook: None if nothing was handed in.
+    """A student's exercise. notebook: None if no file was handed in.
 
-    remarks: what was remarked as it was read. time: when it was handed in, if
-    that is known. modules: of the student's own, by the names of their files.
-    digest: of all that the result depends on. alone: is no other notebook
-    executed at the same time?
+    remarks: on the files that were read. time: when it was handed in, if that
+    is known. digest: of all that the result depends on. alone: is no other
+    notebook executed at the same time?
     """
     student: str
     exercise: str
     notebook: NotebookNode | None
     remarks: list[str]
     time: str | None
-    modules: Mapping[str, str]
     digest: str
     alone: bool = False
 
 
 class Grading:
-    """Grades what was read, into a folder.
+    """Grades submissions, into a folder.
 
-    to: the folder, with what an earlier grading has left: what has not
-    changed since is not graded again, but for the students named in `again`.
-    asked_for: exercises that count for all, also for students who handed in
-    nothing. due: new due dates. late: percent of the points for each late
-    day; None for that of the earlier grading.
+    to: the folder, with the results of an earlier grading: a notebook that
+    has not changed since is not graded again. asked_for: exercises that count
+    for all, also for students who handed in nothing. late: percent of the
+    points for each late day; None for that of the earlier grading.
     """
 
     def __init__(self, submissions: Sequence[Submission],
                  exercises: Sequence[str], to: PathLike,
-                 behind_walls: bool = True, again: Collection[str] = (),
+                 behind_walls: bool = True,
                  asked_for: Collection[str] = (),
-                 due: Mapping[str, str] | None = None,
                  late: float | None = None) -> None:
         self._course = Course.open(Path(to) / 'course', exercises)
-        if due:
-            try:
-                self._course.set_due_dates(due)
-            except SQLAlchemyError as error:
-                raise RuntimeError(
-                    "the due dates could not be written into nbgrader's "
-                    f'gradebook, so nothing was done: {error.args[0]}'
-                    ) from None
         self.results = Results(to, submissions)
         self._late = self.results.rules.percent if late is None else late
         self._submissions, self._exercises = submissions, exercises
@@ -103,7 +93,7 @@ class Grading:
         self._most = {exercise: _max_points(template)
                       for exercise, template in self._templates.items()}
         self._behind_walls = behind_walls
-        self._again, self._asked_for = again, asked_for
+        self._asked_for = asked_for
         self.graded: set[tuple[str, str]] = set()  # (student, exercise)
         self._disturbed: list[Task] = []  # to be executed once more, alone
 
@@ -121,12 +111,13 @@ class Grading:
                 todo.append(task)
             else:
                 self._keep(task)
-        self.results.write(*(one.student for one in self._submissions))
+        self.results.write(*(submission.student
+                             for submission in self._submissions))
         try:
             asyncio.run(self._grade_all(todo))
         except asyncio.CancelledError:  # see teaching.interruption
             raise KeyboardInterrupt from None
-        self._read_gradebook()  # graded anew, or written in the meantime
+        self._read_gradebook()  # graded again, or written in the meantime
         try:
             self._course.enter_late_days(self.results.all())
         except SQLAlchemyError as error:
@@ -134,29 +125,29 @@ class Grading:
                   f'tables have them: {error.args[0]}')
 
     def _read_gradebook(self) -> None:
-        """What a teacher wrote; what is known stays if it cannot be read."""
+        """Read a teacher's notes; the known ones stay if that is impossible.
+        """
         by_hand, due = self.results.by_hand, self.results.rules.due
         try:
             by_hand, due = self._course.by_hand(), self._course.due_dates()
         except SQLAlchemyError as error:
-            print("nbgrader's gradebook cannot be read, so what was written "
-                  f'there by hand is as before: {error.args[0]}')
+            print("nbgrader's gradebook cannot be read, so points and "
+                  f'comments by hand are as before: {error.args[0]}')
         self.results.note_gradebook(by_hand, Rules(due, self._late))
 
     def _task(self, submission: Submission, exercise: str) -> Task:
         notebook = submission.notebooks.get(exercise)
         remarks = submission.remarks.get(exercise, [])
-        modules = submission.modules.get(exercise, {})
         return Task(submission.student, exercise, notebook, remarks,
-                    submission.times.get(exercise), modules,
-                    digest(notebook, remarks, modules, self._checks[exercise]))
+                    submission.times.get(exercise),
+                    digest(notebook, remarks, self._checks[exercise]))
 
     def _is_to_do(self, task: Task, torch: bool) -> bool:
         """Is there a notebook that was not graded yet, and can be?"""
         if not task.notebook or task.exercise in WITH_TORCH and not torch:
             return False
-        return task.student in self._again or not self.results.known(
-            task.student, task.exercise, task.digest)
+        return not self.results.known(task.student, task.exercise,
+                                      task.digest)
 
     def _keep(self, task: Task) -> None:
         """Note the result of a notebook that is not executed."""
@@ -168,7 +159,7 @@ class Grading:
             self._no_result(task, None, [NEEDS_TORCH, *task.remarks])
         elif self.results.was_graded(task.student, task.exercise):
             print(f'{task.student}, {task.exercise}: not handed in this time; '
-                  'the result of before stays')
+                  'the earlier result stays')
         elif task.remarks or task.exercise in self._asked_for:
             self._no_result(task, 0., task.remarks or [MISSING])
 
@@ -213,7 +204,7 @@ class Grading:
             print(f'{task.student}, {task.exercise}: could not be graded')
 
     async def _result(self, task: Task) -> tuple[NotebookNode, Result]:
-        """The executed notebook, and what the judges say of it."""
+        """The executed notebook, and its result."""
         assert task.notebook  # as `_is_to_do` says
         cases = hidden_cases(HIDDEN, task.exercise)
         slot = await self._slots.get()
@@ -221,19 +212,16 @@ class Grading:
             notebook, remarks = rebuild(self._templates[task.exercise],
                                         task.notebook)
             problems = await execute(notebook, cases, slot, self._behind_walls,
-                                     task.alone, task.modules)
+                                     task.alone)
         finally:
             self._slots.put_nowait(slot)
-            current = asyncio.current_task()
-            if current and current.cancelling():
-                # Our Ctrl-C, which nbclient has taken for the kernel's death.
-                raise asyncio.CancelledError
         for number, cell in enumerate(notebook.cells, 1):
             if cell.id in problems and not problems[cell.id].skipped:
-                remarks.append(f'cell {number}: {problems[cell.id].words}')
+                remarks.append(f'cell {number}: {problems[cell.id].reason}')
         verdicts = await asyncio.to_thread(judge, task.exercise, notebook,
                                            cases, problems)
-        points = sum(one.points for one in verdicts if one.wrong is None)
+        points = sum(verdict.points for verdict in verdicts
+                     if verdict.wrong is None)
         if points < self._most[task.exercise]:
             remarks += why_stopped(notebook, verdicts)
         return notebook, Result(
@@ -279,7 +267,7 @@ def _max_points(notebook: NotebookNode) -> float:
 
 
 def folder_for_results(to: PathLike, submitted: PathLike) -> Path:
-    """The folder `to`, in which nothing is but what was made here."""
+    """The folder `to`, which has no file in it but those of a grading."""
     to, submitted = (Path(path).expanduser().resolve()
                      for path in (to, submitted))
     if to == submitted or to in submitted.parents or submitted in to.parents:
@@ -326,16 +314,16 @@ def chosen(submissions: Sequence[Submission],
     if unknown:
         raise ValueError(f'EXERCISES must be among {", ".join(EXERCISES)}; '
                          f'it had {", ".join(sorted(unknown))}')
-    found = names or {name for one in submissions
-                      for name in {*one.notebooks, *one.remarks} - {''}}
-    if not found:
+    handed_in = {name for submission in submissions for name in
+                 {*submission.notebooks, *submission.remarks} - {''}}
+    if not names and not handed_in:
         raise ValueError('FROM has no exercise in it: the files should be '
                          'called tree.ipynb and so on')
-    return [name for name in EXERCISES if name in found]
+    return [name for name in EXERCISES if name in (names or handed_in)]
 
 
 def grade(args: argparse.Namespace) -> None:
-    """Grade a folder. Raises ValueError for what was typed wrongly."""
+    """Grade a folder. Raises ValueError for a wrong argument."""
     start = time.time()
     if args.walls == 'bwrap' and walls.problem():
         raise ValueError(
@@ -345,14 +333,9 @@ def grade(args: argparse.Namespace) -> None:
     if args.late is not None and not 0 <= args.late <= 100:
         raise ValueError('LATE must be a percentage, such as 10; it was '
                          f'{args.late:g}')
-    due = read_due(args.due) if args.due else None
     export = lms.Export(args.lms) if args.lms else None
     known = known_people(args.to)
     submissions = read_all(args.submitted, known)
-    unknown = {*args.again} - {one.student for one in submissions}
-    if unknown:
-        raise ValueError(f'AGAIN must name students; there is no '
-                         f'{", ".join(sorted(unknown))}')
     if left_out := loose(args.submitted):
         print("in no student's folder, so left out:",
               *map(spreadsheets.plain, left_out))
@@ -362,15 +345,15 @@ def grade(args: argparse.Namespace) -> None:
         if known_people(to) != known:  # another grading has just ended
             submissions = read_all(args.submitted, known_people(to))
         grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
-                          args.again, args.exercises, due, args.late)
+                          args.exercises, args.late)
         grading.run()
         if export:
             lms.fill_in(export, grading.results.all(), grading.results.people,
-                        args.exercises or EXERCISES, args.scale)
+                        args.exercises or EXERCISES)
             (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
                                             newline='')
-            for words in export.said:
-                print(spreadsheets.plain(words))
+            for note in export.notes:
+                print(spreadsheets.plain(note))
             print(f'to be imported: {to / lms.FILLED_IN}')
     summary(grading, submissions, exercises, args.exercises,
             time.time() - start, to)
@@ -379,20 +362,23 @@ def grade(args: argparse.Namespace) -> None:
 def summary(grading: Grading, submissions: Sequence[Submission],
             exercises: Sequence[str], asked_for: Collection[str],
             seconds: float, to: Path) -> None:
-    """Say what was done, and what was not."""
+    """Print how many notebooks were graded, and which were not."""
     results = grading.results.all()
-    without = [one for one in results if NEEDS_TORCH in one.remarks]
+    without = [result.exercise for result in results
+               if NEEDS_TORCH in result.remarks]
     if without:
-        names = ', '.join(dict.fromkeys(one.exercise for one in without))
-        print(f'{len(without)} notebooks are not graded, of {names}. '
-              f'{NO_TORCH}. Then the same again grades them.')
-    there = Counter(one.exercise for one in results)
+        names = ', '.join(dict.fromkeys(without))
+        print(f'not graded: {several(len(without), "notebook")} of {names}. '
+              f'{NO_TORCH}. Then the same command grades them.')
+    there = Counter(result.exercise for result in results)
     some = [f'{name} ({there[name]})' for name in exercises
             if there[name] < len(submissions) and name not in asked_for]
     if some:
         print('not handed in by all, which counts for nobody unless '
               f'EXERCISES names it: {", ".join(some)}')
-    kept = sum(bool(one.verdicts) for one in results) - len(grading.graded)
-    print(f'{len(submissions)} students, {len(grading.graded)} notebooks '
-          f'graded in {seconds:.0f} s, {kept} results of before kept: '
+    kept = (sum(bool(result.verdicts) for result in results)
+            - len(grading.graded))
+    print(f'{several(len(submissions), "student")}, '
+          f'{several(len(grading.graded), "notebook")} graded in '
+          f'{seconds:.0f} s, {several(kept, "earlier result")} kept: '
           f'{to / "grades.csv"}')

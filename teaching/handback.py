@@ -4,26 +4,32 @@ GRADED is what `make grade` wrote. TO is the course of nbgrader whose folder
 `submitted` was graded: then `nbgrader release_feedback` finds the pages there.
 Or it is a new archive, such as feedback.zip, for Moodle or Canvas.
 """
+import argparse
 import shutil
 import sys
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+from d2lps.units import several
 from teaching.results import known_people, people
 
-# What came with a submission: by these, a student's command finds its page.
+# Files of a submission by which a student's command finds its page.
 SIGNS = 'timestamp.txt', 'submission_secret.txt'
 
 
 class HandedBack(NamedTuple):
-    """What was handed back. left_out: students without page or signs."""
+    """Pages that were handed back. left_out: students without page or signs.
+    """
     exercises: list[str]
     left_out: list[str]
 
 
 def hand_back(graded: Path, course: Path) -> HandedBack:
-    """Copy each student's page beside the signs of what they submitted."""
+    """Copy each student's page to where nbgrader looks for it.
+
+    graded: the folder of the results. course: of nbgrader.
+    """
     exercises: set[str] = set()
     left_out: set[str] = set()
     known = known_people(graded)  # two names of users can look alike
@@ -76,7 +82,7 @@ def pack(graded: Path, archive: Path) -> HandedBack:
 
 
 def _check_is_ours(archive: Path) -> None:
-    """Raise ValueError if there is another file, such as a download."""
+    """Raise ValueError if another file, such as a download, is there."""
     if archive.exists() and not (zipfile.is_zipfile(archive) and all(
             name.endswith('feedback.html')
             for name in zipfile.ZipFile(archive).namelist())):
@@ -84,8 +90,12 @@ def _check_is_ours(archive: Path) -> None:
                          'name with TO')
 
 
-def main(graded_folder: str, to: str) -> None:
-    graded, course = Path(graded_folder).expanduser(), Path(to).expanduser()
+def main(graded: Path, course: Path) -> None:
+    """Hand the pages of the folder `graded` back.
+
+    course: nbgrader's folder, or an archive, whose name ends with .zip.
+    """
+    graded, course = graded.expanduser(), course.expanduser()
     to_archive = course.suffix.lower() == '.zip'
     for folder in [graded / 'feedback',
                    course.parent if to_archive else course / 'submitted']:
@@ -101,7 +111,7 @@ def main(graded_folder: str, to: str) -> None:
     if not done:
         sys.exit('d2lps: there is nothing to hand back')
     if to_archive:
-        print(f'{len(done)} pages are in {course}')
+        print(f'{several(len(done), "page")} in {course}')
         return
     print(f'pages are in {course / "feedback"}. To hand them back, there:')
     for exercise in done:
@@ -109,4 +119,10 @@ def main(graded_folder: str, to: str) -> None:
 
 
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(prog='teaching.handback')
+    parser.add_argument('graded', type=Path,
+                        help='the folder that make grade wrote')
+    parser.add_argument('to', type=Path,
+                        help='a course of nbgrader, or a new archive')
+    args = parser.parse_args()
+    main(args.graded, args.to)

@@ -1,10 +1,10 @@
-"""What students wrote and their code has shown, so that no page runs it.
+"""Graded notebooks in a form that no page runs.
 
 A teacher opens graded notebooks in nbgrader's formgrader, in JupyterLab and as
-pages of nbgrader's, all of which can act for the teacher. So what would be
-HTML, a script, a link or a picture from elsewhere is not even in the notebook:
-outputs are texts, errors, and pictures in PNG, and text cells are shown as
-they were typed, as one block of code.
+pages of nbgrader's. Scripts there would act with the teacher's rights. So the
+notebook has no HTML, no script, no link and no picture from elsewhere: outputs
+are texts, errors, and pictures in PNG, and text cells are shown as they were
+typed, as one block of code.
 """
 import base64
 import re
@@ -19,7 +19,7 @@ PNG = b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR'  # then come width and height
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 # Characters that are shown of a text cell, and of all cells of a notebook.
 CELL, NOTEBOOK = 10_000, 100_000
-HARDLY = 100  # as few more are shown all the same, also where no room is left
+HARDLY = 100  # so few more are shown all the same, also where no room is left
 # JupyterLab makes links of addresses in outputs, but not with a space here.
 ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
 # A terminal's codes but for colours, such as those of links.
@@ -65,7 +65,7 @@ def _cell(cell, ours, room):
             made['source'] = _cut(source, room, 'code', NOTEBOOK, '# ')
         outputs = map(_output, cell.outputs)
         made |= {'execution_count': cell.execution_count,
-                 'outputs': [one for one in outputs if one]}
+                 'outputs': [output for output in outputs if output]}
     elif cell.source not in ours:
         made['source'] = as_typed(_cut(source, room, 'text', CELL))
     return made
@@ -84,7 +84,7 @@ def _cut(text, room, kind, most, before=''):
 
 
 def _output(output):
-    """An output without what is active, or nothing if nothing is left."""
+    """An output without active parts, or nothing if no part is left."""
     kind = output.output_type
     if kind == 'stream':
         return {'output_type': kind, 'name': output.name,
@@ -110,10 +110,10 @@ def _plain(text):
 def _picture(text):
     """A picture in base64, if it is a PNG, and none that fills the memory."""
     try:
-        found = base64.b64decode(''.join(text.split()), validate=True)
+        data = base64.b64decode(''.join(text.split()), validate=True)
     except ValueError:
         return None
-    width, height = (int.from_bytes(found[k:k + 4], 'big') for k in (16, 20))
-    if not found.startswith(PNG) or width * height > MOST_PIXELS:
+    width, height = (int.from_bytes(data[k:k + 4], 'big') for k in (16, 20))
+    if not data.startswith(PNG) or width * height > MOST_PIXELS:
         return None
-    return base64.b64encode(found).decode()
+    return base64.b64encode(data).decode()

@@ -23,7 +23,7 @@ def listen() -> None:
     """Raise KeyboardInterrupt, or cancel a task, at each of the signals.
 
     A shell makes programs in the background ignore Ctrl-C: ours do not. But
-    what `nohup` starts goes on when the terminal is closed.
+    a program that `nohup` started goes on when the terminal is closed.
     """
     for number in SIGNALS:
         if (number != signal.SIGHUP
@@ -32,7 +32,7 @@ def listen() -> None:
 
 
 def now_cancels(task: 'asyncio.Task | None') -> None:
-    """From now on a signal cancels this task, once, until it is done."""
+    """Let a signal cancel this task, once, until it is done."""
     global _task
     _task = task
 

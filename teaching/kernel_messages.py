@@ -1,12 +1,13 @@
-"""What a student's kernel says, with nothing in it but what we use.
+"""Messages of a student's kernel, reduced to the parts that we use.
 
 Code of students has the kernel's key and can send whatever it likes, on each
 channel. A message of a kind that no table below names, or with a part of
-another type, is not listened to. Of all other messages, only the parts that
-the tables name come through.
+another type, is not listened to. From the messages that are listened to, only
+the parts that the tables name come through.
 """
 import asyncio
 from collections.abc import Callable, Mapping
+from queue import Empty
 from typing import Any, ClassVar, TypeAlias
 
 from jupyter_client.channels import AsyncZMQSocketChannel
@@ -14,7 +15,7 @@ from jupyter_client.channels import AsyncZMQSocketChannel
 from d2lps.checks import writable
 from d2lps.exercises.checking import NOTES
 
-Content: TypeAlias = dict[str, Any]  # what a message tells, by name
+Content: TypeAlias = dict[str, Any]  # of a message, by name
 # From a kind of message to a function that reads its content: it returns the
 # parts that we use, and raises an error if one is missing or of another type.
 Readers: TypeAlias = Mapping[str, Callable[[Content], Content]]
@@ -22,8 +23,8 @@ Readers: TypeAlias = Mapping[str, Callable[[Content], Content]]
 SHOWN = 'text/plain', 'image/png', NOTES  # of what a cell displays
 STREAMS = 'stdout', 'stderr'
 LARGEST_COUNT = 10 ** 6
-# Stands for a message that is not listened to. It answers no request, so
-# whoever waits for an answer waits on.
+# Stands for a message that is not listened to. It answers no request, so a
+# wait for an answer goes on.
 NOTHING = {'msg_type': '', 'header': {'msg_type': ''}, 'parent_header': {},
            'content': {}}
 
@@ -34,19 +35,27 @@ class _Channel(AsyncZMQSocketChannel):
 
     READERS: ClassVar[Readers]
 
-    async def _recv(self, **settings):
-        # Or who sends without a pause would keep all others waiting.
+    # jupyter_client, too, gives the blocking method an async form.
+    async def get_msg(  # type: ignore[override]
+            self, timeout: float | None = None) -> Content:
+        """The next message; `NOTHING` if it is not listened to.
+
+        timeout: seconds; after them queue.Empty is raised.
+        """
+        # A turn for other notebooks, also where messages come without a pause.
         await asyncio.sleep(0)
-        frames = await self.socket.recv_multipart(**settings)
+        if not await self.socket.poll(timeout and 1000 * timeout):
+            raise Empty
+        message = await self.socket.recv_multipart()
         try:
-            _, frames = self.session.feed_identities(frames)
+            _, frames = self.session.feed_identities(message)
             return understood(self.session.deserialize(frames), self.READERS)
-        except Exception:  # whatever it is, the student's code has sent it
+        except Exception:  # of any kind: the student's code has sent it
             return NOTHING
 
 
 class Outputs(_Channel):
-    """What cells show."""
+    """Outputs of cells."""
 
     READERS = {
         'stream': lambda content: {
@@ -68,7 +77,7 @@ class Outputs(_Channel):
 
 
 class Replies(_Channel):
-    """That a cell has been run; and, before all cells, that a kernel is here.
+    """Replies: a cell has been run; and, before all cells, a kernel is here.
     """
 
     READERS = {
@@ -77,7 +86,7 @@ class Replies(_Channel):
 
 
 def understood(message: Content, readers: Readers) -> Content:
-    """A message with nothing else in it; raises an error if it is none."""
+    """A message, reduced to our parts; raises an error if it is malformed."""
     kind = message['msg_type']
     return {'msg_type': kind, 'header': {'msg_type': kind},
             'parent_header': {'msg_id': _text(
@@ -102,7 +111,7 @@ def _count(value):
 
 
 def _data(content):
-    found = {kind: _text(content[kind]) for kind in SHOWN if kind in content}
-    if not found or not isinstance(content, dict):
+    shown = {kind: _text(content[kind]) for kind in SHOWN if kind in content}
+    if not shown or not isinstance(content, dict):
         raise TypeError
-    return found
+    return shown

@@ -1,8 +1,10 @@
 """Grades for Moodle and Canvas: a table that they exported, filled in.
 
-Rows and columns stay as they were, and so does what stands in them, but for
-grades. Columns for exercises that the table lacks are added.
+Only grades are changed. A column is added for each exercise that Canvas's
+table lacks. Points are scaled to the maximum that the table names.
 """
+import csv
+import io
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -11,26 +13,20 @@ from typing import NamedTuple
 
 from d2lps.annotations import PathLike
 from teaching import spreadsheets
-from teaching.results import Called, Result
-from teaching.submissions import without_number
+from teaching.records import Called, Result
 
 FILLED_IN = 'for-import.csv'
-# Columns that tell who a student is. Only a name can be that of two.
+# Columns that tell who a student is. Two students can share a name, but no ID.
 IDS = ('ID', 'SIS User ID', 'SIS Login ID', 'Integration ID',  # of Canvas
        'ID number', 'Email address', 'Username')  # of Moodle
-NAMES = 'Student', 'Full name', 'First name', 'Last name', 'Surname'
-# By kind: the title of a column for grades, and what stands beside it.
-TITLES = {'canvas': r'(.*?)( \(\d+\))?', 'worksheet': 'Grade',
-          'report': r'(?:\w+: ?)?(.*?)( \(Real\))?'}
-UNKNOWN = '''\
-{} is no table that Moodle or Canvas exported. It lacks Student, ID, Section \
-(Canvas); or Identifier, Grade, Last modified (grade) (Moodle's worksheet); \
-or Email address, ID number or Username (Moodle's report of grades). Set the \
-language of Moodle to English before you export'''
+NAMES = 'Student', 'Full name'
+# Columns by which a table is known.
+CANVAS = {'Student', 'ID', 'Section'}
+MOODLE = {'Identifier', 'Grade', 'Maximum Grade', 'Last modified (grade)'}
 
 
 class Student(NamedTuple):
-    """A student's row. number: the one that the platform gave, if any."""
+    """A student's row. number: of the platform, or ''."""
     row: list[str]
     name: str
     number: str
@@ -38,33 +34,56 @@ class Student(NamedTuple):
 
 
 class Export:
-    """A table of Moodle's or Canvas's. kind: one of `TITLES`."""
+    """A gradebook of Canvas, or a grading worksheet of Moodle.
+
+    notes: what was not entered, and why.
+    """
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).expanduser()
-        self.table = spreadsheets.table_in(self.path)
-        self.header = self.table.rows[0]
-        self.kind = self._kind()
+        self._read()
+        self.header = self.rows[0]
+        self.is_moodles = {*self.header} >= MOODLE
+        if not self.is_moodles and not {*self.header} >= CANVAS:
+            raise ValueError(
+                f'{self.path} is no table that Moodle or Canvas exported. A '
+                f'gradebook of Canvas has the columns {_list(CANVAS)}; a '
+                f'grading worksheet of Moodle has {_list(MOODLE)}. Set the '
+                'language of Moodle to English before you export')
         # Canvas has a row with the most points of each column.
-        self.most = next((row for row in self.table.rows
-                          if 'Points Possible' in row[0]), None)
-        self.added: dict[int, float] = {}  # from a new column to its maximum
-        students = map(self._student, self.table.rows[1:])
-        self.students = [one for one in students if one.ids or one.number]
-        self.said: list[str] = []  # what was not entered, and why
+        self._most = next((row for row in self.rows
+                           if 'Points Possible' in row[0]), None)
+        students = map(self._student, self.rows[1:])
+        self.students = [student for student in students
+                         if student.ids or student.number]
+        self.notes: list[str] = []
 
-    def _kind(self) -> str:
-        names = {*self.header}
-        if {'Student', 'ID', 'Section'} <= names:
-            return 'canvas'
-        if {'Identifier', 'Grade', 'Last modified (grade)'} <= names:
-            return 'worksheet'
-        if names & {'ID number', 'Email address', 'Username'}:
-            return 'report'
-        raise ValueError(UNKNOWN.format(self.path))
+    def _read(self) -> None:
+        """Read the rows, without empty ones, all of one length."""
+        try:
+            text = self.path.read_bytes().decode()
+        except OSError as error:
+            raise ValueError(f'{self.path} cannot be read: '
+                             f'{error.strerror}') from None
+        except UnicodeDecodeError:
+            raise ValueError(f'{self.path} is no text in UTF-8; export it as '
+                             'CSV with that encoding') from None
+        self._mark = '\ufeff' if text.startswith('\ufeff') else ''
+        text = text.removeprefix(self._mark)
+        self._separator = max(',;\t', key=text.partition('\n')[0].count)
+        try:
+            rows = [row for row in csv.reader(io.StringIO(text, newline=''),
+                                              delimiter=self._separator)
+                    if row]
+        except csv.Error as error:
+            raise ValueError(f'{self.path} is no table: {error}') from None
+        if not rows:
+            raise ValueError(f'{self.path} is empty')
+        width = max(map(len, rows))
+        self.rows = [row + [''] * (width - len(row)) for row in rows]
 
     def cell(self, row: list[str], name: str) -> str:
-        """What is in this column, or nothing if there is no such column."""
+        """The text in this column, or '' if there is no such column."""
         return (row[self.header.index(name)].strip()
                 if name in self.header else '')
 
@@ -74,63 +93,70 @@ class Export:
         return Student(row, name.strip(), number or self.cell(row, 'ID'), {
             *(_plain(self.cell(row, column)) for column in IDS)} - {''})
 
-    def fitting(self, folder: str, number: str) -> list[Student]:
+    def fitting(self, called: Called) -> list[Student]:
         """The students that a folder can mean: none, one, or more."""
-        if number and self.kind != 'report':
-            return [one for one in self.students if one.number == number]
-        folder = without_number(folder, number)
-        return ([one for one in self.students if _plain(folder) in one.ids] or
-                [one for one in self.students
-                 if _words(folder) == _words(one.name)])
+        if called.number:
+            return [student for student in self.students
+                    if student.number == called.number]
+        name = called.folder
+        return ([student for student in self.students
+                 if _plain(name) in student.ids] or
+                [student for student in self.students
+                 if _parts(name) == _parts(student.name)])
 
-    def place(self, title: str, of: float) -> int:
-        """The index of the column for a title, which is added if missing.
+    def column(self, title: str, of: float) -> int:
+        """The index of the column for a title, which Canvas's table may lack.
 
         of: the most points in a new column.
         """
+        if self.is_moodles:
+            return self.header.index('Grade')
         for k, name in enumerate(self.header):
-            found = re.fullmatch(TITLES[self.kind], name)
-            if found and (self.kind == 'worksheet' or found[1] == title):
-                if self.most and 'read only' in self.most[k]:
+            if re.sub(r' \(\d+\)$', '', name) == title:
+                if self._most and 'read only' in self._most[k]:
                     raise ValueError(f'{name} cannot be changed, says '
                                      f'{self.path}')
                 return k
-        for row in self.table.rows:
+        for row in self.rows:
             row.append('')
         self.header[-1] = title
-        if self.most:
-            self.most[-1] = spreadsheets.number(of)
-        self.added[len(self.header) - 1] = of
+        if self._most:
+            self._most[-1] = spreadsheets.number(of)
         return len(self.header) - 1
 
-    def maximum(self, row: list[str], place: int) -> float | None:
-        """The most points that a cell can have, if the table tells it."""
-        if self.kind == 'worksheet':
-            return _value(self.cell(row, 'Maximum Grade'))
-        return self.added.get(place) or (
-            _value(self.most[place]) if self.most else None)
+    def maximum(self, row: list[str], column: int, of: float) -> float:
+        """The most points that a cell can have; `of` if no number tells it."""
+        text = (self.cell(row, 'Maximum Grade') if self.is_moodles else
+                self._most[column] if self._most else '')
+        try:
+            return float(text.replace(',', '.')) or of
+        except ValueError:
+            return of
 
-    def enter(self, row: list[str], place: int, points: float,
-              what: str) -> None:
-        """Write points into a cell, or say why not. what: whose they are."""
-        if self.cell(row, 'Grade can be changed').lower() == 'no':
-            self.said.append(f'{what}: Moodle says that this grade cannot be '
-                             'changed')
+    def enter(self, row: list[str], column: int, points: float, of: float,
+              whose: str) -> None:
+        """Write points into a cell, or note why not.
+
+        of: all points of the exercises. whose: student and exercises.
+        """
+        if row[column].strip().upper() == 'EX':
+            self.notes.append(f'{whose}: is excused in Canvas, and stays so')
             return
-        if row[place].strip().upper() == 'EX':
-            self.said.append(f'{what}: is excused in Canvas, and stays so')
-            return
-        most = self.maximum(row, place)
-        if most and points > most and self.kind != 'canvas':
-            self.said.append(f'{what}: {spreadsheets.number(points)} points '
-                             f'are more than Moodle takes, so {most:g}')
+        most = self.maximum(row, column, of)
+        points *= most / of
+        if points > most and self.is_moodles:
+            self.notes.append(f'{whose}: {spreadsheets.number(points)} points '
+                              f'are more than Moodle takes, so {most:g}')
             points = most
-        row[place] = spreadsheets.number(max(0, points))
+        row[column] = spreadsheets.number(max(0, points))
 
     def text(self) -> str:
         """The filled-in table, as the text of a file."""
-        return self.table.bom * '\ufeff' + spreadsheets.written(
-            self.table.rows, self.table.separator)
+        return self._mark + spreadsheets.written(self.rows, self._separator)
+
+
+def _list(names: Iterable[str]) -> str:
+    return ', '.join(sorted(names))
 
 
 def _plain(text: str) -> str:
@@ -138,94 +164,72 @@ def _plain(text: str) -> str:
     return ' '.join(unicodedata.normalize('NFC', text).casefold().split())
 
 
-def _words(name: str) -> list[str]:
+def _parts(name: str) -> list[str]:
     """A name as it is compared: a surname can be the first or the last."""
     return sorted(_plain(name.replace(',', ' ')).split())
 
 
-def _value(text: str) -> float | None:
-    """The number in a cell, also with a decimal comma; None if none."""
-    try:
-        return float(text.replace(',', '.'))
-    except ValueError:
-        return None
-
-
 def fill_in(export: Export, results: Iterable[Result],
-            people: Mapping[str, Called], exercises: Iterable[str],
-            scale: bool = False) -> None:
-    """Enter the points of these exercises, and note in `said` what was not.
+            people: Mapping[str, Called], exercises: Iterable[str]) -> None:
+    """Enter the points of these exercises, and note what was not entered.
 
-    results: of all students. people: by student. scale: points to the maximum
-    of the table? In a worksheet all exercises make one grade. Raises
-    ValueError if a maximum is too small.
+    results: of all students. people: by student. In a worksheet of Moodle all
+    exercises make one grade. Raises ValueError if Canvas's table does not let
+    a column be changed.
     """
-    found = {(one.student, one.exercise): one for one in results
-             if one.exercise in exercises}
-    most = {exercise: one.of for (_, exercise), one in found.items()}
-    given = [one for one in exercises if one in most]
-    rows = _rows(export, sorted({student for student, _ in found}), people)
-    for parts in ([given] if export.kind == 'worksheet' else
-                  [[one] for one in given]):
+    chosen = {(result.student, result.exercise): result for result in results
+              if result.exercise in exercises}
+    most = {exercise: result.of for (_, exercise), result in chosen.items()}
+    given = [exercise for exercise in exercises if exercise in most]
+    rows = _rows(export, sorted({student for student, _ in chosen}), people)
+    for parts in [given] if export.is_moodles else [[name] for name in given]:
         title, of = ', '.join(parts), sum(most[part] for part in parts)
-        place = export.place(title, of)
-        if not scale:
-            _compare(export, title, of, place)
+        column = export.column(title, of)
+        scales = {export.maximum(row, column, of) for row in rows.values()}
+        if scales - {of}:
+            export.notes.append(
+                f'{title}: {of:g} points here are '
+                f'{" or ".join(f"{most:g}" for most in sorted(scales))} in '
+                f'{export.path.name}')
         for student, row in rows.items():
-            mine = [found[student, part] for part in parts
-                    if (student, part) in found]
-            if any(one.points is None for one in mine):
-                export.said.append(f'{student}, {title}: not graded yet, so '
-                                   'nothing is entered')
+            mine = [chosen[student, part] for part in parts
+                    if (student, part) in chosen]
+            if any(result.points is None for result in mine):
+                export.notes.append(f'{student}, {title}: not graded yet, so '
+                                    'nothing is entered')
             elif mine:
-                points = sum(one.points or 0 for one in mine)
-                if scale:
-                    points *= (export.maximum(row, place) or of) / of
-                export.enter(row, place, points, f'{student}, {title}')
-
-
-def _compare(export: Export, title: str, of: float, place: int) -> None:
-    """Refuse a maximum in the table that is too small; say if it is larger."""
-    name = export.path.name
-    maxima = [most for one in export.students
-              if (most := export.maximum(one.row, place)) is not None]
-    if maxima and min(maxima) < of:
-        raise ValueError(
-            f'the maximum of {title} is {min(maxima):g} in {name}, but there '
-            f'are {of:g} points: change it there and export again, or let '
-            'SCALE=yes scale the points to it')
-    if maxima and max(maxima) > of:
-        export.said.append(
-            f'{title}: of {of:g} points here, of {max(maxima):g} in {name}; '
-            'SCALE=yes would scale them')
+                export.enter(row, column,
+                             sum(result.points or 0 for result in mine), of,
+                             f'{student}, {title}')
 
 
 def _rows(export: Export, students: Iterable[str],
           people: Mapping[str, Called]) -> dict[str, list[str]]:
-    """From a student to the row, where it is certain which one it is."""
-    name = export.path.name
+    """Rows by student, without students whose row is uncertain."""
+    table = export.path.name
     folders: dict[int, list[str]] = {}  # by id(row): those that mean it
     rows = {}
     for student in students:
-        folder, number, _ = people.get(student, Called(student, ''))
-        fitting = export.fitting(folder, number)
+        called = people.get(student, Called(student))
+        fitting = export.fitting(called)
         if not fitting:
-            export.said.append(f'{folder} was not found in {name}')
+            export.notes.append(f'{called.folder} is not in {table}')
         elif len(fitting) > 1:
-            export.said.append(
-                f'{folder} may be {len(fitting)} students of {name}: call the '
-                'folder by what only one of them has, such as the ID')
+            export.notes.append(
+                f'{called.folder} may be {len(fitting)} students of {table}: '
+                'rename the folder to what only one of them has, such as the '
+                'ID')
         else:
             rows[student] = fitting[0].row
-            folders.setdefault(id(fitting[0].row), []).append(folder)
+            folders.setdefault(id(fitting[0].row), []).append(called.folder)
     for several in folders.values():
         if len(several) > 1:
-            export.said.append(f'{" and ".join(several)} are the same student '
-                               f'of {name}: nothing is entered')
-    without = [one.name for one in export.students
-               if id(one.row) not in folders]
+            export.notes.append(f'{" and ".join(several)} are the same '
+                                f'student of {table}: nothing is entered')
+    without = [student.name for student in export.students
+               if id(student.row) not in folders]
     if without:
-        export.said.append(f'{len(without)} in {name} without a result here: '
-                           + '; '.join(without))
+        export.notes.append(f'{len(without)} in {table} without a result '
+                            'here: ' + '; '.join(without))
     return {student: row for student, row in rows.items()
             if len(folders[id(row)]) == 1}

@@ -1,4 +1,4 @@
-"""What is graded: a student's cells, with our check cells among them.
+"""The notebook that is graded: a student's cells, and our check cells.
 
 The student's cells are run in their order. Our check cells come once, below
 the last cell that has one of our checks in it, or else at the end. Cells below
@@ -16,7 +16,7 @@ from nbgrader.utils import is_grade
 
 Cells: TypeAlias = list[NotebookNode]
 
-# Before each check: what a student has called the same is not meant.
+# Before each check: a student's variable may have the same name.
 IMPORT = 'from d2lps.exercises import check, hidden\n'
 STUB = "raise NotImplementedError('write your answer here')"
 # Names that a line binds: of a function or class, of a variable, by an import.
@@ -25,8 +25,6 @@ DEFINITION = re.compile(r'(?:async def|def|class) (\w+)')
 BINDING = re.compile(
     rf'^[ \t]*{DEFINITION.pattern}|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)'
     r'|^(?:from \S+ )?import ([^#\n]+)', re.MULTILINE)
-# A line that begins or ends code in Markdown. (It never backtracks.)
-FENCE = re.compile(r'^[ \t]*+`{3,}+[ \t]*+\w*+[ \t]*+$\n?', re.MULTILINE)
 
 
 class Rebuilt(NamedTuple):
@@ -47,7 +45,6 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     remarks = _is_the_solution(handed_in, template)
     remarks += _changed_checks(handed_in, checks)
     remarks += _make_code(above, below, asked)
-    remarks += _drop_fences([*above, *below])
     _drop_stubs([*above, *below])
     remarks += _move_up(above, below, asked)
     if asked & _names_of(below):
@@ -98,8 +95,8 @@ def _own_cells(handed_in: NotebookNode, checks: Iterable[NotebookNode]
                ) -> tuple[Cells, Cells]:
     """Copies of the student's own cells, above and below the last check.
 
-    A check cell in which other code stands is a student's own: who copies a
-    cell, copies its name.
+    A check cell in which other code stands is a student's own: a copy of a
+    cell has the name of the cell.
     """
     names = {grade_id(cell) for cell in checks}
     lines = _union(_lines(cell.source) for cell in checks)
@@ -141,10 +138,10 @@ def _changed_checks(handed_in: NotebookNode,
 
 
 def _make_code(above: Cells, below: Cells, asked: set[str]) -> list[str]:
-    """Make code of an answer that is text, unless one is code.
+    """Make code of an answer that is text, unless another answer is code.
 
-    One key does that in Jupyter. Who has answered in another cell may keep an
-    old answer as text.
+    One key turns a cell to text in Jupyter. A student with an answer in
+    another cell may keep an old answer as text.
     """
     remarks = []
     for cells in above, below:
@@ -159,24 +156,14 @@ def _make_code(above: Cells, below: Cells, asked: set[str]) -> list[str]:
     return remarks
 
 
-def _drop_fences(cells: Cells) -> list[str]:
-    """Drop lines such as ```python, which mark code in a text."""
-    found = False
-    for cell in cells:
-        if cell.cell_type == 'code':
-            cell.source, dropped = FENCE.subn('', cell.source)
-            found = found or bool(dropped)
-    return ['lines of ``` were not run'] if found else []
-
-
 def _move_up(above: Cells, below: Cells, asked: set[str]) -> list[str]:
-    """Move what the answer needs above the checks."""
-    needed, there = asked | _words(above), _names_of(above)
+    """Move cells that the answer needs above the checks."""
+    needed, there = asked | _used_names(above), _names_of(above)
     moved: Cells = []
     while more := [cell for cell in below if cell not in moved
                    and (_names_of([cell]) - there) & needed]:
         moved += more
-        needed, there = needed | _words(more), there | _names_of(more)
+        needed, there = needed | _used_names(more), there | _names_of(more)
     above += [cell for cell in below if cell in moved]
     below[:] = [cell for cell in below if cell not in moved]
     return ['the answer, or what it needs, stands below its check: it was run '
@@ -193,14 +180,14 @@ def _drop_stubs(cells: Cells) -> None:
 
 
 def unanswered(notebook: NotebookNode) -> int:
-    """How many functions and classes still wait for an answer."""
+    """The number of functions and classes that still lack an answer."""
     codes = [_code(cell) for cell in notebook.cells]
     stubs = {_name_of_stub(block) for code in codes for block in _blocks(code)}
     return len(stubs - {None} - _union(map(_answered_names, codes)))
 
 
 def _code(cell: NotebookNode) -> str:
-    """What a cell runs: nothing if it is text."""
+    """The code of a cell: none if it is text."""
     return cell.source if cell.cell_type == 'code' else ''
 
 
@@ -219,8 +206,8 @@ def _names_of(cells: Cells) -> set[str]:
     return _union(_bound_names(_code(cell)) for cell in cells)
 
 
-def _words(cells: Cells) -> set[str]:
-    """The words in the code of these cells."""
+def _used_names(cells: Cells) -> set[str]:
+    """All names, and other words, in the code of these cells."""
     return _union({*re.findall(r'\w+', re.sub('#.*', '', _code(cell)))}
                   for cell in cells)
 
@@ -249,20 +236,20 @@ def _name_of_stub(block: str) -> str | None:
 
     It comes to our line before it can return anything.
     """
-    found = DEFINITION.match(block)
+    definition = DEFINITION.match(block)
     before, our_line, _ = block.partition(STUB)
     lines = before.split('\n')
-    if not found or not our_line or '#' in lines[-1] or any(
+    if not definition or not our_line or '#' in lines[-1] or any(
             re.search(r'(^|:)\s*(return|yield)\b', line.partition('#')[0])
             for line in lines):
         return None
-    return found[1]
+    return definition[1]
 
 
 def grade_id(cell: NotebookNode) -> str:
     """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
-    found = cell.metadata.get('nbgrader', {}).get('grade_id')
-    return found or cell.get('id', '')
+    name = cell.metadata.get('nbgrader', {}).get('grade_id')
+    return name or cell.get('id', '')
 
 
 def _asked_for(checks: Iterable[NotebookNode]) -> set[str]:

@@ -47,6 +47,7 @@ def without_link(notebook: NotebookNode) -> NotebookNode:
 
 
 def main(folder: PathLike = TASKS, solutions: bool = True) -> None:
+    """Write the notebooks into a folder, which may only have such in it."""
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
     to = Path(folder).resolve()
     try:

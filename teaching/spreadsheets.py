@@ -1,31 +1,20 @@
-"""Tables: those that a teacher gives, and those that a spreadsheet opens."""
+"""Tables of the results, which a spreadsheet or a program opens."""
 import csv
 import io
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from d2lps.exercises.checking import EXERCISES
+from teaching.records import Result
 
-if TYPE_CHECKING:
-    from teaching.results import Result
-
-# What begins a formula; also behind what another spreadsheet, which cuts
-# lines at other signs, would take for the end of a cell.
+# What begins a formula; also behind a sign at which another spreadsheet cuts
+# a line into cells.
 FORMULA = re.compile(r'(^|[,;\t|"])(\s*)(?=[=+@-])')
 
 
-class Table(NamedTuple):
-    """A table of text. bom: does the file begin with the sign for UTF-8?"""
-    rows: list[list[str]]
-    separator: str
-    bom: bool
-
-
 def plain(text: str) -> str:
-    """Without what a terminal or a file of text cannot have."""
+    """The text without what a terminal or a file of text cannot have."""
     return ''.join(letter if letter.isprintable() else ' ' for letter in text)
 
 
@@ -35,7 +24,7 @@ def safe(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """As a cell has it: nothing for None."""
+    """The number as a cell has it: nothing for None."""
     return '' if value is None else f'{round(value, 2):g}'
 
 
@@ -46,82 +35,48 @@ def written(rows: Iterable[Sequence[object]], separator: str = ',') -> str:
     return file.getvalue()
 
 
-def table_in(path: Path) -> Table:
-    """The table in a file, without empty lines, all rows of one length.
+def long(results: Iterable[Result], folders: Mapping[str, str]) -> str:
+    """The text of grades.csv: a row for each student and exercise.
 
-    Raises ValueError if it is none.
-    """
-    try:
-        text = path.read_bytes().decode()
-        bom, text = text.startswith('\ufeff'), text.removeprefix('\ufeff')
-        separator = max(',;\t', key=text.partition('\n')[0].count)
-        rows = [row for row in csv.reader(io.StringIO(text, newline=''),
-                                          delimiter=separator) if row]
-    except OSError as error:
-        raise ValueError(f'{path} cannot be read: {error.strerror}') from None
-    except UnicodeDecodeError:
-        raise ValueError(f'{path} is no text in UTF-8; export it as CSV '
-                         'with that encoding') from None
-    except csv.Error as error:
-        raise ValueError(f'{path} is no table: {error}') from None
-    if not rows:
-        raise ValueError(f'{path} is empty')
-    width = max(map(len, rows))
-    return Table([row + [''] * (width - len(row)) for row in rows],
-                 separator, bom)
-
-
-def read(path: Path, *columns: str) -> list[dict[str, str]]:
-    """Dictionaries, a row each, of a table with at least these columns."""
-    header, *rows = [[cell.strip() for cell in row]
-                     for row in table_in(path).rows]
-    header = [name.lower() for name in header]
-    if not {*columns} <= {*header}:
-        raise ValueError(f'{path} must be a table with the columns '
-                         f'{", ".join(columns)}')
-    return [dict(zip(header, row)) for row in rows if any(row)]
-
-
-def long(results: 'Iterable[Result]', folders: Mapping[str, str]) -> str:
-    """grades.csv: a row for each student and exercise.
-
-    folders: from a student to what the folder is called.
+    folders: from a student to the name of the folder.
     """
     header = ('student', 'folder', 'exercise', 'points', 'of', 'late days',
               'remarks')
     return written([header, *([
-        one.student, safe(folders.get(one.student, one.student)),
-        one.exercise, number(one.points), number(one.of),
-        one.days or '', safe('; '.join(one.remarks))] for one in results)])
+        result.student, safe(folders.get(result.student, result.student)),
+        result.exercise, number(result.points), number(result.of),
+        result.days or '', safe('; '.join(result.remarks))]
+        for result in results)])
 
 
-def wide(results: 'Sequence[Result]', folders: Mapping[str, str],
+def wide(results: Sequence[Result], folders: Mapping[str, str],
          remarks: Mapping[str, Sequence[str]]) -> str:
-    """students.csv: a row for each student, and a column for each exercise.
+    """The text of students.csv: a row for each student.
 
-    An empty cell is an exercise that gave no points, and not 0 of them
-    either: it was not handed in, or not graded. remarks: of students, by
-    student; a student without results has a row there, too.
+    It has a column for each exercise. An empty cell is an exercise that gave
+    no points, and not 0 of them either: it was not handed in, or not graded.
+    remarks: by student; a student without results has a row there, too.
     """
     students: dict[str, dict[str, Result]] = defaultdict(
         dict, {student: {} for student in remarks})
-    for one in results:
-        students[one.student][one.exercise] = one
+    for result in results:
+        students[result.student][result.exercise] = result
     exercises = [name for name in EXERCISES
                  if any(name in mine for mine in students.values())]
     rows: list[list[object]] = [['student', 'folder', *exercises, 'total',
                                  'of', 'late days', 'remarks']]
     for student, mine in students.items():
-        graded = [one for one in mine.values() if one.points is not None]
-        told = [*remarks.get(student, ()), *(
-            f'{one.exercise}: {", ".join(one.remarks)}'
-            for one in mine.values() if one.remarks)]
+        graded = [result for result in mine.values()
+                  if result.points is not None]
+        all_remarks = [*remarks.get(student, ()), *(
+            f'{exercise}: {", ".join(result.remarks)}'
+            for exercise, result in mine.items() if result.remarks)]
         rows.append([
             student, safe(folders.get(student, student)),
             *(number(mine[name].points) if name in mine else ''
               for name in exercises),
-            number(sum(one.points or 0 for one in graded)),
-            number(sum(one.of for one in graded)),
-            max((one.days for one in mine.values()), default=0) or '',
-            safe('; '.join(told))])
+            number(sum(result.points or 0 for result in graded)),
+            number(sum(result.of for result in graded)),
+            max((result.days for result in mine.values()), default=0) or '',
+            safe('; '.join(all_remarks))])
     return written(rows)

@@ -1,7 +1,7 @@
-"""Start a kernel with limits: python start.py USER CONNECTION_FILE [...].
+"""Start a kernel with limits: python start.py USER CONNECTION_FILE.
 
-USER: who it runs as behind the walls, a number; root becomes that user here.
-Without walls it is 0.
+USER: the number of the user that it runs as behind the walls; root becomes
+that user here. Without walls it is 0.
 """
 import os
 import resource
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 MEMORY = 2 * 2 ** 30  # bytes
 FILES = 50 * 2 ** 20  # bytes of a file
 PROCESSES = 100  # and threads, of this user here; a cluster needs 86
-MODULES = 'modules'  # a folder with a student's own, beside CONNECTION_FILE
 TEXT = 1_000_000  # characters that are printed: what follows is dropped
 
 
@@ -28,13 +27,13 @@ def limit(kind: int, most: int) -> None:
 
 
 def be_ended_first() -> None:
-    """Where memory is short, Linux ends this before the grading itself."""
+    """Let Linux end this process first, where memory is short."""
     with suppress(OSError), open('/proc/self/oom_score_adj', 'w') as file:
         file.write('1000')
 
 
 def shorten_prints() -> None:
-    """Or a loop that prints would fill the memory of who reads along."""
+    """Or a loop that prints would fill the memory of the grading."""
     from ipykernel.iostream import OutStream
     write = OutStream.write
     printed: Counter[str] = Counter()  # characters of each stream
@@ -51,15 +50,15 @@ def shorten_prints() -> None:
 def go_on_after_exit(app: 'IPKernelApp') -> None:
     """`exit` and `quit` would end the kernel, but only some cells later.
 
-    They, and whatever else asks for a shutdown, set this trait of IPython's
-    shell, and it tells the loop of the kernel to stop a moment later. As after
-    `sys.exit()`, the cells below are run here all the same.
+    All requests for a shutdown set this trait of IPython's shell, and it tells
+    the loop of the kernel to stop a moment later. Here the cells below are run
+    all the same, as after `sys.exit()`.
     """
     assert app.shell is not None  # it has one since `initialize`
     app.shell.unobserve_all('exit_now')
 
 
-def main(user: str, connection_file: str, *options: str) -> None:
+def main(user: str, connection_file: str) -> None:
     limit(resource.RLIMIT_DATA, MEMORY)
     limit(resource.RLIMIT_AS, 2 * MEMORY)  # memory that is shared, too
     limit(resource.RLIMIT_FSIZE, FILES)
@@ -78,9 +77,7 @@ def main(user: str, connection_file: str, *options: str) -> None:
     shorten_prints()
     app = IPKernelApp.instance()
     app.initialize(
-        ['-f', connection_file, '--HistoryManager.enabled=False', *options])
-    # Last, so that none is imported in place of what the checks import.
-    sys.path.append(os.path.join(os.path.dirname(connection_file), MODULES))
+        ['-f', connection_file, '--HistoryManager.enabled=False'])
     go_on_after_exit(app)
     app.start()
 

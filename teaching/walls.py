@@ -1,4 +1,4 @@
-"""Where a student's code runs: behind walls, or as ourselves.
+"""The walls behind which a student's code runs; or none, and it runs as us.
 
 Behind the walls of bubblewrap (https://github.com/containers/bubblewrap) there
 is a bare file system: Python, our packages, a folder of its own. No
@@ -23,8 +23,8 @@ START = Path(__file__).with_name('start.py')
 SYSTEM = ('/usr/bin', '/usr/lib', '/usr/lib64', '/bin', '/lib', '/lib64',
           '/etc/ld.so.cache')
 PYTHON = 'bin', 'lib', 'lib64'  # what it needs of its own folder
-# The first of the users, of which nobody has heard, that code runs as when
-# root grades: one each at a time, for limits count what a user has.
+# When root grades, each notebook runs as a user of its own, because the limit
+# of processes counts all those of a user. These numbers belong to no account.
 FIRST_USER = 64_000
 NOBODY = 65_534
 MOST_SLOTS = 10
@@ -33,7 +33,7 @@ TRIES = 10  # to end processes that go on starting others
 
 @functools.cache
 def problem() -> str | None:
-    """Why there are no walls on this machine; None if there are."""
+    """The reason why there are no walls on this machine, or None."""
     if not shutil.which('bwrap'):
         return ('the program bwrap is not here (Debian and Ubuntu: sudo apt '
                 'install bubblewrap; Fedora: sudo dnf install bubblewrap)')
@@ -47,10 +47,10 @@ def can_import(library: str, behind_walls: bool) -> bool:
 
 
 def _error_of(code: str, behind_walls: bool) -> str | None:
-    """What Python says if code fails where students' code runs, or None."""
-    words = _walls(Path('/tmp')) if behind_walls else []
+    """Python's message if code fails where students' code runs, or None."""
+    walls = _walls(Path('/tmp')) if behind_walls else []
     try:
-        done = subprocess.run([*words, sys.executable, '-c', code], text=True,
+        done = subprocess.run([*walls, sys.executable, '-c', code], text=True,
                               timeout=120, capture_output=True,
                               env=environment(), cwd='/')
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -59,46 +59,46 @@ def _error_of(code: str, behind_walls: bool) -> str | None:
 
 
 def command(folder: Path, slot: int, behind_walls: bool) -> list[str]:
-    """The command that starts a kernel, as its words.
+    """The command that starts a kernel, in a list.
 
-    folder: what the kernel may write to. slot: a number that no other kernel
-    has at the same time. behind_walls: without walls the limits are the same.
+    folder: the one that the kernel may write to. slot: a number that no other
+    kernel has at the same time. behind_walls: if not, the limits stay.
     """
     user = NOBODY
     if os.geteuid() == 0:  # two gradings at a time have other users
         user = FIRST_USER + os.getpid() % 100 * MOST_SLOTS + slot
-    # -P: beside START there are modules that are not meant.
+    # -P, or Python would import modules that lie beside START.
     return [*(_walls(folder) if behind_walls else ()), sys.executable, '-P',
             str(START), str(user if behind_walls else 0), '{connection_file}']
 
 
 def end(kernel: psutil.Process, folder: Path | None = None) -> None:
-    """End all that a kernel has started, and wait until it is gone.
+    """End all processes that a kernel has started, and wait until they end.
 
-    Also what is in a session of its own. kernel: the process of the kernel, or
-    of the walls around it. folder: the kernel's, where there are no walls;
+    Also a process in a session of its own. kernel: the process of the kernel,
+    or of the walls around it. folder: the kernel's, where there are no walls;
     then its environment tells of a process whose parent has ended.
     """
     for _ in range(TRIES):
-        found = _started_by(kernel, folder)
-        if not found:
+        processes = _started_by(kernel, folder)
+        if not processes:
             break
-        for one in found:
+        for process in processes:
             with suppress(psutil.Error):  # it has just ended
-                one.kill()
-        psutil.wait_procs(found, timeout=1)
+                process.kill()
+        psutil.wait_procs(processes, timeout=1)
 
 
 def _started_by(kernel, folder):
-    found = []
+    processes = []
     with suppress(psutil.Error):  # the kernel has ended before
-        found = kernel.children(recursive=True)
-    for one in psutil.process_iter() if folder else ():
+        processes = kernel.children(recursive=True)
+    for process in psutil.process_iter() if folder else ():
         with suppress(psutil.Error, OSError):  # another user's, or gone
-            cases = one.environ().get(CASES, '')
-            if Path(cases).parent == folder and one != kernel:
-                found.append(one)
-    return [one for one in found if _lives(one)]
+            cases = process.environ().get(CASES, '')
+            if Path(cases).parent == folder and process != kernel:
+                processes.append(process)
+    return [process for process in processes if _lives(process)]
 
 
 def _lives(process):
@@ -108,7 +108,7 @@ def _lives(process):
 
 
 def environment() -> dict[str, str]:
-    """What a kernel sees of our environment: next to nothing."""
+    """The environment of a kernel: next to nothing of ours."""
     return {'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'HOME': '/tmp',
             'PYTHONPATH': str(ROOT), 'PYTHONDONTWRITEBYTECODE': '1',
             'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1',
@@ -118,10 +118,10 @@ def environment() -> dict[str, str]:
 
 
 def _walls(folder: Path) -> list[str]:
-    """bwrap with what can be seen, and as what.
+    """The command bwrap, with the files that can be seen, and the user.
 
-    Root keeps the name of root until the limits are set, see `start`; anybody
-    else gets a name space in which they are nobody.
+    Root stays root until the limits are set, see `start`. Any other user gets
+    a name space in which the code runs as nobody.
     """
     private = [] if os.geteuid() == 0 else [
         '--unshare-user', '--uid', str(NOBODY), '--gid', str(NOBODY)]
@@ -133,8 +133,8 @@ def _walls(folder: Path) -> list[str]:
     seen += [Path(sys.prefix, 'pyvenv.cfg'), ROOT / 'd2lps', START]
     above = {parent for path in (*seen, folder) for parent in path.parents} - {
         Path('/'), Path('/tmp')}
-    ways = [word for path in sorted(above)  # or /root would be root's alone
-            for word in ('--perms', '0755', '--dir', str(path))]
+    ways = [option for path in sorted(above)  # or /root would be root's alone
+            for option in ('--perms', '0755', '--dir', str(path))]
     ours = [path for path in seen if ROOT in path.parents]
     others = [path for path in seen if path not in ours]
     cover = ['--tmpfs', str(ROOT)] if covers else []
@@ -149,6 +149,6 @@ def _walls(folder: Path) -> list[str]:
 
 
 def _bound(paths: Iterable[Path]) -> list[str]:
-    """Words that show these in there, if they are here."""
-    return [word for path in dict.fromkeys(map(str, paths))
-            for word in ('--ro-bind-try', path, path)]
+    """Options of bwrap that show these files in there, if they are here."""
+    return [option for path in dict.fromkeys(map(str, paths))
+            for option in ('--ro-bind-try', path, path)]

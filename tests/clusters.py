@@ -1,4 +1,4 @@
-"""What the tests of clusters share."""
+"""Helpers that the tests of clusters share."""
 import os
 import tempfile
 import time
@@ -6,21 +6,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
+from d2lps import network_problem
 
+PROBLEM = network_problem()
+needs_network = pytest.mark.skipif(bool(PROBLEM), reason=PROBLEM or 'works')
 HANGS = 120  # seconds that only what hangs takes, however busy a machine is
 
 
 def group_members(pids):
     """Living processes of the groups that `pids` lead, by id."""
-    found = []
+    living = []
     for process in psutil.process_iter(['pid', 'status']):
         try:
             if (os.getpgid(process.pid) in pids
                     and process.status() != psutil.STATUS_ZOMBIE):
-                found.append(process.pid)
+                living.append(process.pid)
         except (ProcessLookupError, psutil.NoSuchProcess):
             pass
-    return found
+    return living
 
 
 def sockets_of(cluster):

@@ -44,8 +44,9 @@ def is_quick(config):
 
 def pytest_ignore_collect(collection_path, config):
     """To load what all tests in there need takes a while."""
-    if (is_quick(config) and collection_path.parent.name in ('browser', 'book')
-            and collection_path.name[:4] == 'test'):
+    if is_quick(config) and collection_path.name[:4] == 'test' and (
+            collection_path.parent.name in ('browser', 'book')
+            or collection_path.name == 'test_torchgroup.py'):
         return True
 
 

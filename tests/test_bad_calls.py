@@ -19,7 +19,7 @@ CALLS = {
     'data that there is not': (
         lambda: d2lps.load_data(64, data='imagenet'), "data must be .*digits"),
     'half a device': (lambda: strategies.ring(2.5), 'n must be .* was 2.5'),
-    'negative bytes': (lambda: simulate.time(RING, SWITCH, nbytes=-1),
+    'negative bytes': (lambda: simulate.timing(RING, SWITCH, nbytes=-1),
                        'nbytes must be .* was -1'),
     'arrays of two lengths': (
         lambda: d2lps.Schedule([[d2lps.Send(np.arange(3), 5, np.arange(2),
@@ -48,10 +48,8 @@ CALLS = {
                              "bandwidth must be .* was 'fast'"),
     'a plan that is none': (lambda: pictures.plot_holdings('ring'),
                             "schedule must be .* was 'ring'"),
-    'no plan to compare': (lambda: pictures.plot_progress({}),
+    'no plan to compare': (lambda: pictures.plot_staleness({}),
                            'plans must be a dict .* was {}'),
-    'no server on a circle': (lambda: pictures.plot_circle([], []),
-                              'before is too short: .*such as .0, 1'),
     'a pass without an end': (
         lambda: pictures.plot_pipeline([Timed(0, Pass('F', 0), 0,
                                               float('inf'))]),

@@ -92,7 +92,7 @@ def test_lists_name_the_entry_that_is_wrong():
 
 def test_either_of_two_checks_will_do():
     check = checks.either(checks.integer, checks.one_of('all'),
-                          words="a count or 'all'")
+                          must="a count or 'all'")
     assert check('n', 3) == 3 and check('n', 'all') == 'all'
     with pytest.raises(ValueError, match="n must be a count or 'all'"):
         check('n', 'none')

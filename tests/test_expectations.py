@@ -50,7 +50,7 @@ def test_what_came_so_is_said_only_where_it_is_counted(
 
 
 @pytest.mark.parametrize('words, held, says', [
-    ('', True, 'words must be a text'),
+    ('', True, 'claim must be a text'),
     ('a', 1.5, 'held must be True or False'),
     ('a', onp.array([True, False]), 'held must be True or False')])
 def test_what_is_no_expectation_is_refused(words, held, says):

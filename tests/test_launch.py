@@ -13,8 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from clusters import wait_for
-from d2lps import network_problem
+from clusters import needs_network, wait_for
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 SCRIPTS = sorted((NOTEBOOKS / 'launch').glob('*.sh'))
@@ -90,7 +89,7 @@ def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
 
 @pytest.mark.full
 @pytest.mark.skipif(not find_spec('torch'), reason='make .venv/torch')
-@pytest.mark.skipif(bool(network_problem()), reason='no slow network')
+@needs_network
 @pytest.mark.parametrize('script, options', [
     ('by_hand.sh', []), ('by_hand.sh', ['--shard', '--recompute']),
     ('without_slurm.sh', ['--accumulate', '2'])])
@@ -99,7 +98,7 @@ def test_two_machines_train(script, options):
         [sys.executable, '-m', 'd2lps', 'cluster', '--num-servers', '0',
          '--bandwidth', str(RATE), f'launch/{script}', '--steps', '8',
          *options], cwd=NOTEBOOKS, text=True, capture_output=True,
-        timeout=500)
+        timeout=500, env=os.environ | {'PROCESSES': '2'})
     assert done.returncode == 0, done.stderr
     places = re.findall(r'rank (\d) of 4: process (\d) of machine (\d)',
                         done.stdout)
@@ -177,7 +176,7 @@ SUMS = [f'worker {rank} of 2 [3.0, 3.0, 3.0]' for rank in range(2)]
 
 
 @pytest.mark.full
-@pytest.mark.skipif(bool(network_problem()), reason='no slow network')
+@needs_network
 def test_mxnet_adds_up_on_two_machines(tmp_path):
     """One has the scheduler, a server and a worker, the other a worker."""
     (tmp_path / 'mine.py').write_text(ADD_UP)

@@ -22,8 +22,8 @@ from d2lps import pipelines, planning
 from d2lps.collectives import simulate, strategies, topology
 ring, box = strategies.ring(4), topology.pcie_switch(4)
 ring.check()
-assert simulate.time(ring, box, 1e6).seconds > 0 and box.route(0, 3)
-assert [*pipelines.gpipe(0, 2, 4)] and sum(planning.held(8e9)) > 0
+assert simulate.timing(ring, box, 1e6).seconds > 0 and box.route(0, 3)
+assert [*pipelines.gpipe(0, 2, 4)] and sum(planning.model_states(8e9)) > 0
 '''
 # A finder finds none of them, as in a new environment.
 WITHOUT = '''

@@ -4,6 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from d2lps import kvstore, planning, recovery, simulate, strategies, topology
+from d2lps.collectives import machines
 from d2lps.cluster import recorded
 from d2lps.collectives.machines import examples
 from d2lps.units import several
@@ -45,13 +46,13 @@ SHOWN = {
     '<gather_broadcast(2, 0): 2 devices, 1 chunk, 2 rounds, 2 sends>':
         lambda: strategies.gather_broadcast(2),
     '<gather_broadcast(2, 0) on pcie_switch(2): 125 µs, 2 sends>':
-        lambda: simulate.time(strategies.gather_broadcast(2), PAIR, 1e6),
-    '<2 timed sends>': lambda: simulate.time(
+        lambda: simulate.timing(strategies.gather_broadcast(2), PAIR, 1e6),
+    '<2 timed sends>': lambda: simulate.timing(
         strategies.gather_broadcast(2), PAIR, 1e6).events,
     'Expectation(8 GPUs: 108 to 139 GB/s, for arrays of 1 GiB or more)':
-        lambda: d2lps.expected(topology.from_nvidia_smi(
+        lambda: d2lps.expected_bandwidth(machines.from_nvidia_smi(
             examples.posted('DGX-1'), 'V100')),
-    'Wiring(8 GPUs, 24 NVLinks, 0 cards)': lambda: topology.from_nvidia_smi(
+    'Wiring(8 GPUs, 24 NVLinks, 0 cards)': lambda: machines.from_nvidia_smi(
         examples.posted('DGX-1'), 'V100').wiring,
     "Gpu('H100': 989 TFLOP/s, 80 GB, NVLinks 371 GB/s, network 48 GB/s)":
         lambda: planning.H100,

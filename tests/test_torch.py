@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from d2lps import network_problem
+from clusters import needs_network
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
@@ -17,7 +17,7 @@ CHAPTERS = [next(NOTEBOOKS.glob(f'{number}-*.ipynb'))
 pytestmark = [
     pytest.mark.full,
     pytest.mark.skipif(not find_spec('torch'), reason='make .venv/torch'),
-    pytest.mark.skipif(bool(network_problem()), reason='no slow network')]
+    needs_network]
 
 
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)

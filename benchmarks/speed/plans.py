@@ -12,5 +12,5 @@ class Plans:
         strategies.ring(16_384)
 
     def time_simulate_hierarchical_of_1024_by_8(self):
-        simulate.time(strategies.hierarchical(1024, 8, strategies.tree),
-                      self.links, 1e8)
+        simulate.timing(strategies.hierarchical(1024, 8, strategies.tree),
+                        self.links, 1e8)

@@ -91,7 +91,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What `virtual_clock` has played: its arguments, and the `events`."""
+    """A result of `virtual_clock`: its arguments, and the `events`."""
     num_workers: int
     consistency: int | Literal['sync', 'async']
     backups: int

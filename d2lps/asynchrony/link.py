@@ -78,12 +78,12 @@ def seen_tasks(ready: Sequence[float],
     begins = [start, *ready]
     tasks = [Task('backward', (layer,), begin - start, end - start)
              for layer, begin, end in zip(layers, begins, ready)]
-    for what, counts in zip(('push', 'pull'), rows.T[1:]):
+    for kind, counts in zip(('push', 'pull'), rows.T[1:]):
         share = (counts - counts[0]) / (counts[-1] - counts[0])
         for number, layer in enumerate(layers):
             ends = np.array([number + THRESHOLD, number + 1 - THRESHOLD])
             begin, end = np.interp(ends / len(ready), share, rows[:, 0])
-            tasks.append(Task(what, (layer,), float(begin - start),
+            tasks.append(Task(kind, (layer,), float(begin - start),
                               float(end - start)))
     return tasks
 

@@ -17,10 +17,10 @@ MAX_MESSAGES = 1000  # more would take too long
 class Task(NamedTuple):
     """Work done for some `layers`, from second `start` to second `end`.
 
-    `what` is 'backward', 'push', 'pull' or 'forward'. A message has
+    `kind` is 'backward', 'push', 'pull' or 'forward'. A message has
     `nbytes`, and the moment at which it was `ready`.
     """
-    what: str
+    kind: str
     layers: tuple[int, ...]
     start: float
     end: float
@@ -67,11 +67,11 @@ def make_messages(tasks: Sequence[Task], nbytes: Sequence[float],
     return messages
 
 
-def send(what: str, messages: Sequence[Message], bandwidth: float,
+def send(kind: str, messages: Sequence[Message], bandwidth: float,
          latency: float = 0,
          urgency: Callable[[Message], float] = lambda m: m.ready
          ) -> list[Task]:
-    """When the link is free, the most urgent of the ready messages is sent.
+    """Send messages over a link, always the most urgent of the ready ones.
 
     It costs `latency` seconds and its bytes / `bandwidth`. `urgency` gives a
     number for a message; the smallest one goes first.
@@ -84,7 +84,7 @@ def send(what: str, messages: Sequence[Message], bandwidth: float,
         first = min(ready, key=urgency)
         waiting.remove(first)
         end = now + latency + first.nbytes / bandwidth
-        tasks.append(Task(what, first.layers, now, end, first.nbytes,
+        tasks.append(Task(kind, first.layers, now, end, first.nbytes,
                           first.ready))
         now = end
     return tasks

@@ -3,7 +3,6 @@ import gc
 import importlib.util
 import json
 import os
-import selectors
 import signal
 import subprocess
 import sys
@@ -11,28 +10,23 @@ import tempfile
 import time
 import traceback
 import types
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
-from selectors import BaseSelector
-from subprocess import Popen
+from typing import IO, NoReturn
 
 from d2lps.checks import checked, integer, positive, text
 from d2lps.cluster.processes import descendants
 from d2lps.cluster.processes.addresses import UnixSocketPlaces
-from d2lps.cluster.processes.lines import serve
 from d2lps.cluster.processes.member import may_be_forked
-from d2lps.cluster.processes.process import how_it_ended
 from d2lps.cluster.processes.shortage import advice_for, needs
 from d2lps.cluster.processes.sockets import socket_of
 
-KEPT = 500_000  # bytes of the beginning, and of the end, of what one writes
+MOST = 1_000_000  # bytes that a worker may write
 GOODBYE = 10  # seconds for the first process to end all
 REGISTERING = 0.2  # seconds for a script to create its store
-LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
-ENDS = 'SIGTERM', 'SIGALRM'
-FIRST = f'''import signal; signal.alarm({LIFE})
-from d2lps.cluster import bare; bare.run_first()'''
+LIFE = 60  # seconds
+FIRST = 'from d2lps.cluster import bare; bare.run_first()'
 
 
 @checked(script=text, num_workers=partial(integer, most=8), seconds=positive)
@@ -40,10 +34,11 @@ def bare_mxnet(script: str, num_workers: int = 2,
                seconds: float = 3) -> list[str]:
     """Run a script on workers of MXNet, with a server and without our layer.
 
-    Each process ends when all workers have, or `seconds` after a worker has
-    written its first line, and after 60 seconds in any case; so does what the
-    script has started (on a Mac, unless it has left the process group of a
-    worker). They talk over Unix sockets that only this user can open.
+    All processes end when all workers have ended; or `seconds` after a worker
+    has written its first line; or when a worker has written a million bytes;
+    and after 60 seconds in any case. What the script has started ends, too
+    (on a Mac, unless it has left the process group of a worker). They talk
+    over Unix sockets that only this user can open.
 
     Args:
         script: Python code, which creates its store itself.
@@ -51,11 +46,20 @@ def bare_mxnet(script: str, num_workers: int = 2,
 
     Returns:
         What each process of a worker has written, a list of str. Their
-        order is not that of the ranks. Of more than a million bytes, only
-        the beginning and the end; a line says how much is left out.
+        order is not that of the ranks.
 
     Raises:
         OSError: if the processes cannot start; it says what ran out.
+    """
+    return [output for output, _ in run(script, num_workers, seconds)]
+
+
+def run(script: str, num_workers: int,
+        seconds: float) -> list[tuple[str, int | None]]:
+    """Run a script as `bare_mxnet` does.
+
+    Returns (what it has written, its exit code) for each worker. The exit
+    code is None if the worker did not end by itself.
     """
     importlib.util.find_spec('mxnet')  # says if it is missing
     ports = UnixSocketPlaces(num_workers, 1).free_ports(2 + num_workers)
@@ -63,106 +67,30 @@ def bare_mxnet(script: str, num_workers: int = 2,
            'DMLC_NUM_WORKER': str(num_workers), 'DMLC_NODE_HOST': '127.0.0.1',
            'DMLC_PS_ROOT_URI': '127.0.0.1', 'DMLC_ROLE': 'worker',
            'DMLC_PS_ROOT_PORT': str(ports[-1])}
-    roles = ['server'] + ['worker'] * num_workers + ['scheduler']
-    with ExitStack() as in_any_case:
-        with needs('the processes could not be started'):
-            # In a file, as everybody can read the arguments of a process.
-            task = in_any_case.enter_context(tempfile.TemporaryFile('w+'))
-            selector = selectors.DefaultSelector()
-            in_any_case.callback(selector.close)
-            outputs = [Output(selector, in_any_case) for _ in roles]
-            errors = Output(selector, in_any_case)
-            files = [output.file for output in outputs]
-            json.dump([script, [*zip(roles, ports, files)]], task)
-            task.seek(0)
-            in_any_case.callback(remove_sockets, ports)
-            first = subprocess.Popen(
-                [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
-                stdin=task, stderr=errors.file, pass_fds=files,
-                start_new_session=True)
+    with needs('the processes could not be started'):
+        first = subprocess.Popen(
+            [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:  # everybody could read the script among the arguments of a process
+        results, errors = first.communicate(
+            json.dumps([script, ports, seconds]), timeout=2 * LIFE)
+    finally:
+        first.terminate()  # it runs after Ctrl-C, and then ends all others
         try:
-            wait_for_output(first, selector, outputs[1:-1], seconds)
-            failed = first.poll()
-        finally:
-            end_first(first)
-        for output in (*outputs, errors):
-            output.drain()
-        if failed:
-            words = errors.text().strip().split('\n')
-            raise OSError('\n'.join(filter(None, (
-                'the processes could not be started: the first of them '
-                f'{how_it_ended(failed)}', *words[-3:],
-                advice_for(errors.text())))))
-        return [output.text() for output in outputs[1:-1]]
-
-
-class Output:
-    """What a process writes: of much, its beginning and its end."""
-    urgent = False
-
-    def __init__(self, selector: BaseSelector, in_any_case: ExitStack) -> None:
-        self._pipe, self.file = os.pipe()
-        for file in self._pipe, self.file:
-            in_any_case.callback(os.close, file)
-        os.set_blocking(self._pipe, False)
-        selector.register(self._pipe, selectors.EVENT_READ, self)
-        self._first, self._last = bytearray(), bytearray()
-        self.size = 0
-
-    def ready(self) -> bool:
-        """Read what is there; whether there was anything."""
-        with suppress(BlockingIOError):
-            data = os.read(self._pipe, 1 << 16)
-            room = KEPT - len(self._first)
-            self._first += data[:room]
-            self._last += data[room:]
-            self.size += len(data)
-            if len(self._last) > 2 * KEPT:
-                del self._last[:-KEPT]
-            return bool(data)
-        return False
-
-    def drain(self) -> None:
-        """Read what is left; do not wait for what is still being written."""
-        for _ in range(20):
-            if not self.ready():
-                break
-
-    def text(self) -> str:
-        parts = [self._first, self._last[-KEPT:]]
-        left_out = self.size - sum(map(len, parts))
-        if left_out:
-            note = (f'\n… ({left_out:,} bytes are left out; the first and '
-                    f'the last {KEPT:,} bytes of a process are kept) …\n')
-            parts.insert(1, bytearray(note.encode()))
-        return b''.join(parts).decode(errors='replace')
-
-
-def wait_for_output(first: Popen[bytes], selector: BaseSelector,
-                    outputs: Sequence[Output], seconds: float) -> None:
-    """Wait until all have ended, or some seconds after the first output."""
-    end = time.monotonic() + LIFE
-    while first.poll() is None and time.monotonic() < end:
-        serve(selector, 0.05)
-        if any(output.size for output in outputs):
-            end, seconds = min(end, time.monotonic() + seconds), LIFE
-
-
-def end_first(first: Popen[bytes]) -> None:
-    """End the first process, which ends all others."""
-    first.terminate()
-    try:
-        first.wait(GOODBYE)
-    except subprocess.TimeoutExpired:  # their alarm clocks end the others
-        first.kill()
-        first.wait()
-
-
-def remove_sockets(ports: Iterable[int]) -> None:
-    """Remove the sockets that a killed process has left."""
-    for path in map(socket_of, ports):
-        if os.path.exists(path):
-            os.unlink(path)
+            first.wait(GOODBYE)
+        except subprocess.TimeoutExpired:  # their alarm clocks end the others
+            first.kill()
+            first.wait()
+        for path in map(socket_of, ports):  # a killed process leaves its own
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+    if first.returncode:
+        lines = errors.strip().split('\n')[-3:]
+        raise OSError('\n'.join(filter(None, (
+            'the processes could not be started:', *lines,
+            advice_for(errors)))))
+    return [(output, code) for output, code in json.loads(results)]
 
 
 def run_first() -> None:
@@ -170,53 +98,65 @@ def run_first() -> None:
 
     MXNet takes a second to load; the others are forked with it.
     """
-    script, jobs = json.load(sys.stdin)
-    pids, pid = {}, None
-    for name in ENDS:
-        signal.signal(signal.Signals[name], lambda *_: sys.exit())
+    script, ports, seconds = json.load(sys.stdin)
+    roles = ['server'] + ['worker'] * (len(ports) - 2) + ['scheduler']
+    first, pids, codes = os.getpid(), list[int](), dict[int, int]()
+    outputs = [tempfile.TemporaryFile() for _ in roles]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     descendants.adopt()
     if may_be_forked(store=True):
         importlib.import_module('mxnet')
         gc.freeze()  # or each of the others looks through all of it at its end
     try:
-        for job in jobs:
-            if job[0] == 'scheduler':  # the last: see `mxnet_server.serve`
+        for role, port, output in zip(roles, ports, outputs):
+            if role == 'scheduler':  # the last: see `mxnet_server.serve`
                 time.sleep(REGISTERING)
-            pid = os.fork()
-            if not pid:
-                break
-            pids[pid] = job[0]
-        while pid and 'worker' in pids.values():
-            pids.pop(os.wait()[0], None)  # it may be an orphan's
+            pids.append(os.fork() or become(script, role, port, output))
+        watch(pids[1:-1], outputs[1:-1], seconds, codes)
     finally:
-        if pid != 0:  # we are not one of them
+        if os.getpid() == first:
             end_all(pids)
-    if not pid:
-        become(script, *job)
+    print(json.dumps([(text_of(output), codes.get(pid)) for pid, output
+                      in [*zip(pids, outputs)][1:-1]]))
 
 
-def end_all(pids: Iterable[int]) -> None:
+def watch(workers: Sequence[int], outputs: Sequence[IO[bytes]],
+          seconds: float, codes: dict[int, int]) -> None:
+    """Wait as `bare_mxnet` says, and put the workers' exit codes in `codes`.
+
+    workers: their process ids, which are the keys of `codes`.
+    """
+    end, written = time.monotonic() + LIFE, 0
+    while (len(codes) < len(workers) and written <= MOST
+           and time.monotonic() < end):
+        time.sleep(0.02)
+        pid, status = os.waitpid(-1, os.WNOHANG)  # a server's, or an orphan's
+        if pid in workers:
+            codes[pid] = os.waitstatus_to_exitcode(status)
+        before, written = written, max(
+            os.fstat(output.fileno()).st_size for output in outputs)
+        if written and not before:
+            end = min(end, time.monotonic() + seconds)
+
+
+def end_all(pids: Sequence[int]) -> None:
     """End the processes that were forked, and what these have started."""
-    for name in ENDS:  # once is enough
-        signal.signal(signal.Signals[name], signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
     for pid in pids:
         with suppress(OSError):  # we have waited for it: it is ours no more
             if os.waitpid(pid, os.WNOHANG) == (0, 0):  # it runs
-                with suppress(OSError):  # it leads no group yet
-                    os.killpg(pid, signal.SIGKILL)
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
+                os.killpg(pid, signal.SIGKILL)  # if it leads one by now
     descendants.end_children()
 
 
-def become(script: str, role: str, port: int, file: int) -> None:
-    """Be one of MXNet's processes."""
-    for name in ENDS:
-        signal.signal(signal.Signals[name], signal.SIG_DFL)
-    signal.alarm(LIFE)
+def become(script: str, role: str, port: int, output: IO[bytes]) -> NoReturn:
+    """Be one of MXNet's processes, and end as Python does."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.alarm(LIFE + GOODBYE)  # if the first process has been killed
     os.setsid()
-    os.dup2(file, 1)
-    os.dup2(file, 2)
+    os.dup2(output.fileno(), 1)
+    os.dup2(output.fileno(), 2)
     os.environ |= {'DMLC_ROLE': role, 'PORT': str(port)}
     sys.modules['__main__'] = main = types.ModuleType('__main__')
     if role != 'worker':  # what `import mxnet` does in a new process
@@ -229,3 +169,13 @@ def become(script: str, role: str, port: int, file: int) -> None:
         traceback.print_exception(error.with_traceback(
             trace and trace.tb_next))
         sys.exit(1)
+    sys.exit()
+
+
+def text_of(output: IO[bytes]) -> str:
+    """The text that a process has written, or the beginning of a long one."""
+    output.seek(0)
+    written = output.read(MOST).decode(errors='replace')
+    if output.read(1):
+        written += f'\n… (what was written after {MOST:,} bytes is left out)\n'
+    return written

@@ -18,12 +18,12 @@ from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
                           number, shown, text)
 from d2lps.cluster.network import Network, NetworkPlaces
 from d2lps.cluster.processes.addresses import (LOOPBACK, LocalPlaces,
-                                               check_process,
                                                unix_socket_places)
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
 from d2lps.cluster.processes.cells import FOR_CELLS, close_store, pack, unpack
 from d2lps.cluster.processes.restarts import Restarts
+from d2lps.cluster.processes.supervisor import Supervisor
 from d2lps.missing import NoMXNet, check_fork
 from d2lps.units import several
 
@@ -41,8 +41,6 @@ class Cluster:
             no store, and MXNet is not needed: see below.
         timeout: seconds for which a worker waits for another worker, or
             for a server.
-        port: the scheduler's port, from 1024 to 65535; by default any free
-            one. A Unix socket has its number as a name: /tmp/<port>.
         network: a slow `Network` between workers and servers; by default
             they communicate as fast as this machine can.
         address: '127.0.0.1' lets the processes listen on ports of this
@@ -75,9 +73,8 @@ class Cluster:
     where every user of the machine can reach them.  With `network`, they
     listen on addresses that exist only inside that network.
 
-    The workers must start within 60 seconds, or longer on a busy machine:
-    60 seconds times the number of processes that want each core.
-    D2LPS_START=300 in the environment allows 300 seconds.
+    The workers must start within 120 seconds, or longer on a busy machine:
+    120 seconds times the number of processes that want each core.
 
     Attributes:
         num_workers, num_servers: their numbers now.
@@ -86,9 +83,8 @@ class Cluster:
 
     Raises:
         ValueError: for a bad argument.
-        OSError: on Windows; if this machine does not allow Unix sockets, a
-            network, or enough open files; or if another program has just
-            taken the port.
+        OSError: on Windows; or if this machine does not allow Unix sockets, a
+            network, or enough open files.
         ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
             `traffic`, `check` and `%%px`, when a process has died, gives no
             sign of life for 30 s, or is stuck for `timeout`. Then all
@@ -98,11 +94,10 @@ class Cluster:
 
     @checked(num_workers=COUNT, num_servers=partial(COUNT, least=0),
              timeout=partial(number, least=0.1, most=1e6, example=60),
-             port=partial(integer, least=1024, most=65535),
              restarts=from_zero, elastic=boolean)
     def __init__(self, num_workers: int = 2, num_servers: int = 1,
-                 timeout: float = 60, port: int | None = None,
-                 network: Network | None = None, address: str | None = None,
+                 timeout: float = 60, network: Network | None = None,
+                 address: str | None = None,
                  restarts: int = 0, elastic: bool = False) -> None:
         if elastic and not restarts:
             raise ValueError('elastic needs restarts=, such as restarts=3: '
@@ -110,16 +105,9 @@ class Cluster:
         check_fork()
         if num_servers:
             _check_mxnet()
-        elif port is not None:
-            raise ValueError('port is for servers; with num_servers=0, leave '
-                             'it out')
-        check_process(num_workers + num_servers)
         places = _places(num_workers, num_servers, network, address)
-        if port is not None and not places.is_free(port):
-            raise ValueError(f'port must be free; {port} is in use. Leave it '
-                             'out, and the cluster takes a free port')
         self.num_servers, self.view = num_servers, View(self)
-        self._life = Restarts(places, timeout, port, restarts, elastic)
+        self._life = Restarts(places, timeout, restarts, elastic)
         self.deaths = self._life.deaths
         # Also when the cluster has no reference any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._life.close)
@@ -135,7 +123,7 @@ class Cluster:
         return self._supervisor.num_workers
 
     @property
-    def _supervisor(self):
+    def _supervisor(self) -> Supervisor:
         return self._life.supervisor
 
     def check(self) -> None:
@@ -159,7 +147,7 @@ class Cluster:
         """
         self.check()
         try:
-            return self._supervisor.places.traffic()
+            return self._supervisor.traffic()
         except OSError:
             self.check()
             raise
@@ -189,51 +177,14 @@ class Cluster:
             WorkerError: if it failed on some workers.
         """
         try:
-            checks.function('function', function)
-            packed, results = pack((function, args, kwargs)), None
-            while results is None:  # all have ended
-                self._life.recover()
-                if any(function is one for one in FOR_CELLS):
-                    self._life.begin_cell()
-                results = self._call(packed)
-            return [unpack(result, f'the result of worker {rank}')
-                    for rank, result in enumerate(results)]
-        except KeyboardInterrupt:
-            self.interrupt()
-            raise
-        finally:
-            del self  # a traceback must not keep the cluster alive
-
-    def _call(self, packed, seconds=TIMEOUT_MAX):
-        """The workers' results, packed; None if they have ended instead."""
-        supervisor = self._supervisor
-        del self  # as in `run`
-        with supervisor.calling() as call:
-            supervisor.call_workers(call.number, packed)
-            return call.results(seconds)
+            return run_on_workers(self._life, function, args, kwargs)
+        finally:  # a traceback that somebody keeps must not keep the cluster
+            del self
 
     def interrupt(self) -> None:
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
-        if self._life.closed or self._supervisor.failure:
-            return
-        end = time.monotonic() + BEGIN
-        signalled: set[str] = set()
-        try:
-            # A worker that has not begun its call ignores the signal.
-            while not self._supervisor.failure and self._supervisor.called():
-                for name in {*self._supervisor.busy()} - signalled:
-                    self._supervisor.signal(name, signal.SIGINT)
-                    signalled.add(name)
-                    end = time.monotonic() + STOP
-                if time.monotonic() > end:
-                    names = ', '.join(self._supervisor.called())
-                    self._supervisor.fail(
-                        f'{names} did not stop within {STOP:.0f} s after the '
-                        'interruption')
-                time.sleep(0.02)
-        except KeyboardInterrupt:  # the user does not want to wait
-            self._supervisor.fail('it was interrupted twice')
-            raise
+        if not self._life.closed:
+            interrupt(self._life.supervisor)
 
     def close(self) -> None:
         """End all processes; may be called twice."""
@@ -244,7 +195,7 @@ class Cluster:
                     and not self._supervisor.failure
                     and self._supervisor.num_ready == self.num_workers
                     and not self._supervisor.busy()):
-                self._call(pack((close_store, (), {})), STOP)
+                call(self._supervisor, pack((close_store, (), {})), STOP)
         except (ClusterError, WorkerError, queue.Empty):
             pass
         finally:
@@ -268,7 +219,58 @@ class Cluster:
                 f'{several(self.num_servers, "server")}; {state})')
 
 
-def _check_mxnet():
+def run_on_workers(life: Restarts, function: Callable[..., Any],
+                   args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """Call a function on every worker: see `Cluster.run`."""
+    try:
+        checks.function('function', function)
+        packed, results = pack((function, args, kwargs)), None
+        while results is None:  # all have ended
+            life.recover()
+            if any(function is cell for cell in FOR_CELLS):
+                life.begin_cell()
+            results = call(life.supervisor, packed)
+        return [unpack(result, f'the result of worker {rank}')
+                for rank, result in enumerate(results)]
+    except KeyboardInterrupt:
+        if not life.closed:
+            interrupt(life.supervisor)
+        raise
+
+
+def call(supervisor: Supervisor, packed: str,
+         seconds: float = TIMEOUT_MAX) -> list[str] | None:
+    """The workers' results, packed; None if they have ended instead.
+
+    seconds: for which nothing may be heard: see `Call.results`.
+    """
+    with supervisor.calling() as calling:
+        supervisor.call_workers(calling.number, packed)
+        return calling.results(seconds)
+
+
+def interrupt(supervisor: Supervisor) -> None:
+    """Send Ctrl-C to the workers; see `Cluster.interrupt`."""
+    end = time.monotonic() + BEGIN
+    signalled: set[str] = set()
+    try:
+        # A worker that has not begun its call ignores the signal.
+        while not supervisor.failure and supervisor.called():
+            for name in {*supervisor.busy()} - signalled:
+                supervisor.signal(name, signal.SIGINT)
+                signalled.add(name)
+                end = time.monotonic() + STOP
+            if time.monotonic() > end:
+                names = ', '.join(supervisor.called())
+                supervisor.fail(f'{names} did not stop within {STOP:.0f} s '
+                                'after the interruption')
+            time.sleep(0.02)
+    except KeyboardInterrupt:  # the user does not want to wait
+        supervisor.fail('it was interrupted twice')
+        raise
+
+
+def _check_mxnet() -> None:
     """Check that MXNet is installed; only the cluster's processes load it.
 
     If a notebook has loaded MXNet, `mx.kv.create` from now on refuses stores
@@ -283,8 +285,9 @@ def _check_mxnet():
                       ) from None
 
 
-def _places(num_workers, num_servers, network, address):
-    """Where the processes run, as the arguments of `Cluster` say."""
+def _places(num_workers: int, num_servers: int, network: Network | None,
+            address: str | None) -> LocalPlaces:
+    """Choose where the processes run: see the arguments of `Cluster`."""
     if address is not None and str(address) != LOOPBACK:
         raise ValueError(f"address must be '{LOOPBACK}', or be left out; it "
                          f'was {shown(address)}')

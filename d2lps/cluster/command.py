@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.network import Network
+from d2lps.cluster.processes.calls import ClusterError, WorkerError
 from d2lps.cluster.processes.cells import run_script
 from d2lps.command_line import OneLine, one_line
 
@@ -66,6 +66,7 @@ def given(args: argparse.Namespace, *options: str) -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> None:
     """Run the script."""
+    from d2lps.cluster.cluster import Cluster  # --help needs no cloudpickle
     if not args.script:
         sys.exit('d2lps: name a script: d2lps cluster train.py')
     script = Path(args.script).resolve()
@@ -81,8 +82,8 @@ def run(args: argparse.Namespace) -> None:
             c.run(run_script, str(script), args.arguments)
     except WorkerError as error:
         sys.exit('\n'.join([*error.__notes__, *(
-            f'd2lps: worker {rank} failed with {words}'
-            for rank, words in error.errors.items())]))
+            f'd2lps: worker {rank} failed with {reason}'
+            for rank, reason in error.errors.items())]))
 
 
 def main(argv: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Who has sent how many bytes to whom, as the kernel counts them (Linux)."""
+"""Bytes sent from worker to worker, as the kernel counts them (Linux)."""
 import os
 import socket
 import stat
@@ -24,19 +24,19 @@ def bytes_received() -> dict[str, int]:
     """
     if not hasattr(socket, 'TCP_INFO') or not os.path.exists('/proc/self/fd'):
         raise OSError('only Linux counts the bytes of a connection')
-    found = {}
+    counts = {}
     for file in os.listdir('/proc/self/fd'):
         try:
             if not stat.S_ISSOCK(os.stat(int(file)).st_mode):
                 continue
-            with socket.socket(fileno=os.dup(int(file))) as one:
-                ends = f'{one.getpeername()} > {one.getsockname()}'
-                info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO,
-                                      SIZE)
-                [found[ends]] = struct.unpack_from('Q', info, RECEIVED)
+            with socket.socket(fileno=os.dup(int(file))) as copy:
+                ends = f'{copy.getpeername()} > {copy.getsockname()}'
+                info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO,
+                                       SIZE)
+                [counts[ends]] = struct.unpack_from('Q', info, RECEIVED)
         except OSError:  # closed meanwhile, or not a TCP connection
             pass
-    return found
+    return counts
 
 
 def _counts(name, value):

@@ -74,14 +74,14 @@ class Network:
         put('queue', BYTES('queue', self.queue))
 
     def __repr__(self) -> str:
-        words = [with_unit(self.bandwidth, RATES),
+        parts = [with_unit(self.bandwidth, RATES),
                  f'delay {with_unit(self.delay, TIMES) if self.delay else 0}']
-        words += ['colocated'] * self.colocated
+        parts += ['colocated'] * self.colocated
         if self.bucket != Network.bucket:
-            words.append(f'bucket {with_unit(self.bucket, SIZES)}')
+            parts.append(f'bucket {with_unit(self.bucket, SIZES)}')
         if self.queue not in (None, int(self.bandwidth * QUEUE)):
-            words.append(f'queue {with_unit(self.queue, SIZES)}')
-        return f'Network({", ".join(words)})'
+            parts.append(f'queue {with_unit(self.queue, SIZES)}')
+        return f'Network({", ".join(parts)})'
 
     @property
     def rate(self) -> float:
@@ -113,7 +113,7 @@ class VirtualHost(NamedTuple):
 
 class NetworkPlaces(LocalPlaces):
     """Places on the hosts of a `Network`; see `addresses.LocalPlaces`."""
-    card = 'eth0'
+    name, card = 'network', 'eth0'
 
     def __init__(self, network: Network, num_workers: int,
                  num_servers: int) -> None:
@@ -136,12 +136,12 @@ class NetworkPlaces(LocalPlaces):
                 host.addresses.append(next(free))
             else:
                 self._hosts.append(VirtualHost(f'server {rank}', [next(free)]))
-        [self._keeper] = self.keepers = [self.keeper('network', network={
+        self.network = {
             'hosts': self._hosts, 'bandwidth': network.bandwidth,
             'delay': network.delay, 'bucket': network.bucket,
-            'queue': network.queue})]
+            'queue': network.queue}
         self.head, *places = [
-            Place(self._keeper, address, number)
+            Place(address, number)
             for number, host in enumerate(self._hosts)
             for address in host.addresses]
         places.sort(key=lambda place: place.address, reverse=True)
@@ -153,22 +153,14 @@ class NetworkPlaces(LocalPlaces):
         return (NetworkPlaces(self._network, left, len(self.servers))
                 if left else None)
 
-    def is_free(self, port: int) -> bool:
-        return True  # the scheduler's host is its own
-
-    def use_answers(self) -> None:
-        if self._keeper.status['problem']:
-            raise OSError(self._keeper.status['problem'])
-
-    def traffic(self) -> dict[str, tuple[int, int]]:
-        """{host: (bytes received, bytes sent)} so far, over its link."""
-        table = Path(f'/proc/{self._keeper.pid}/net/dev').read_text()
-        found = {}
+    def traffic(self, keeper: int) -> dict[str, tuple[int, int]]:
+        table = Path(f'/proc/{keeper}/net/dev').read_text()
+        counts = {}
         for line in table.splitlines():
             link, _, numbers = line.partition(':')
-            found[link.strip()] = numbers.split()
+            counts[link.strip()] = numbers.split()
         # These are the switch's ends: what it has sent, the host received.
-        links = {host.name: found[link_of(host.name)]
+        links = {host.name: counts[link_of(host.name)]
                  for host in self._hosts if host.slow}
         return {name: (int(numbers[SENT]), int(numbers[RECEIVED]))
                 for name, numbers in links.items()}

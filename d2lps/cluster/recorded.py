@@ -45,12 +45,12 @@ EXPOSED = ('Without it, PyTorch would listen on ports of this machine, which '
 
 def lacking_library(needs: Sequence[str]) -> str:
     """The first library that is missing here, in words; '' if none."""
-    return next((HOW[one] for one in needs if not has(one)), '')
+    return next((HOW[library] for library in needs if not has(library)), '')
 
 
 def lacking(needs: Sequence[str], network: Network | None,
             loopback: bool) -> str:
-    """What this machine lacks, in a line; '' if nothing."""
+    """Name in a line what this machine lacks; '' if nothing."""
     if lacking_library(needs):
         return lacking_library(needs)
     if not can_fork():
@@ -62,7 +62,7 @@ def lacking(needs: Sequence[str], network: Network | None,
 
 
 def has(library: str) -> bool:
-    """Is it installed, and not hidden?"""
+    """Whether a library is installed, and not hidden."""
     try:
         return bool(version(library)) and not is_hidden(library)
     except PackageNotFoundError:
@@ -149,21 +149,22 @@ def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
     if function is cells.execute:
         return 'cell ' + hashlib.sha256(args[0].strip().encode()).hexdigest()
     return ' '.join([function.__name__, *(
-        one for one in args if isinstance(one, str))])
+        argument for argument in args if isinstance(argument, str))])
 
 
 def key_here(function: Callable[..., Any], args: Sequence[Any],
              kwargs: dict[str, Any]) -> str:
-    """Its name, and a hash of its code and of all its arguments.
+    """The key of a call in this process: a name and a hash.
 
-    So a reader who changes something does not see a result of something else.
+    The hash is that of the function's code and of all arguments. So a reader
+    who changes something does not see a result of something else.
     """
     bound = inspect.signature(function).bind(*args, **kwargs)
     bound.apply_defaults()
-    words = json.dumps([inspect.getsource(function).strip(), bound.arguments],
-                       default=encoded)
+    code = json.dumps([inspect.getsource(function).strip(), bound.arguments],
+                      default=encoded)
     return (f'{function.__name__} '
-            f'{hashlib.sha256(words.encode()).hexdigest()}')
+            f'{hashlib.sha256(code.encode()).hexdigest()}')
 
 
 class Record:
@@ -174,9 +175,9 @@ class Record:
     """
 
     def __init__(self, path: str, why: str) -> None:
-        found = json.loads(Path(path).read_text(), object_hook=decoded)
-        self.num_workers, self._from = found['num_workers'], found['from']
-        self._calls, self._why, self._said = found['calls'], why, None
+        record = json.loads(Path(path).read_text(), object_hook=decoded)
+        self.num_workers, self._from = record['num_workers'], record['from']
+        self._calls, self._why, self._said = record['calls'], why, None
         self._times: dict[str, int] = {}
         self.view = View(self)
         if self.num_workers:
@@ -236,7 +237,7 @@ def raise_as_there(in_red: str, errors: dict[str, str],
     """Show the errors that came first, as there, and raise all of them."""
     if in_red:
         show(in_red, 'stderr', end='')
-    raise WorkerError({int(rank): words for rank, words in errors.items()},
+    raise WorkerError({int(rank): error for rank, error in errors.items()},
                       tracebacks, {int(rank): (other, round, closed) for rank,
                                    (other, round, closed) in waits.items()})
 
@@ -297,7 +298,7 @@ class Recorder:
         return self._cluster.deaths
 
     def _note(self, key, value, printed='', *failed):
-        if isinstance(value, list) and all(one is None for one in value):
+        if isinstance(value, list) and all(result is None for result in value):
             value = None
         self._all['calls'].setdefault(key, []).append(
             [marked(value), printed, *failed])
@@ -314,9 +315,9 @@ class Both(io.StringIO):
         super().__init__()
         self._shown = shown
 
-    def write(self, words: str) -> int:
-        self._shown.write(words)
-        return super().write(words)
+    def write(self, text: str) -> int:
+        self._shown.write(text)
+        return super().write(text)
 
 
 def without_folders(traceback: str) -> str:
@@ -328,16 +329,16 @@ KNOWN = {kind.__name__: kind for kind in (Death, Point)}
 
 
 def marked(value: Any) -> Any:
-    """With its `KNOWN` objects as dicts, which JSON can hold."""
+    """Replace `KNOWN` objects in a value by dicts, which JSON can hold."""
     if type(value) is Point:
         return {'known': 'Point', 'fields': value._asdict()}
     if isinstance(value, (list, tuple)):
-        return [marked(one) for one in value]
+        return [marked(item) for item in value]
     return value
 
 
 def encoded(value: Any) -> Any:
-    """For JSON: an array, a number of NumPy's, or a death."""
+    """Encode for JSON an array, a number of NumPy's, or a death."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Death):
@@ -349,10 +350,11 @@ def encoded(value: Any) -> Any:
             'dtype': value.dtype.str, 'shape': value.shape}
 
 
-def decoded(found: dict[str, Any]) -> Any:
-    if 'known' in found:
-        return KNOWN[found['known']](**found['fields'])
-    if 'array' not in found:
-        return found
-    flat = np.frombuffer(base64.b64decode(found['array']), found['dtype'])
-    return flat.reshape(found['shape']).copy()
+def decoded(value: dict[str, Any]) -> Any:
+    """Decode a dict of a record, if it is one that `encoded` has made."""
+    if 'known' in value:
+        return KNOWN[value['known']](**value['fields'])
+    if 'array' not in value:
+        return value
+    flat = np.frombuffer(base64.b64decode(value['array']), value['dtype'])
+    return flat.reshape(value['shape']).copy()

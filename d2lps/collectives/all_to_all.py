@@ -10,20 +10,21 @@ import numpy as np
 
 from d2lps.checks import checked, integer, refuse
 from d2lps.collectives import limits
-from d2lps.collectives.schedule import (Schedule, ScheduleError, Send,
+from d2lps.collectives.schedule import (Schedule, ScheduleError,
                                         any_schedule)
+from d2lps.collectives.sends import Send
 
 
 def _sizes(name: str, value: Any) -> np.ndarray:
     """A square array of sizes; a number n stands for n devices, all equal."""
     if np.ndim(value) == 0:
-        n = limits.QUADRATIC(name, value)
+        n = limits.up_to_4096(name, value)
         return np.ones((n, n))
     sizes = limits.array(2)(name, value)
     if sizes.shape[0] != sizes.shape[1] or not 0 < sizes.sum() < np.inf:
         refuse(name, value, 'a number of devices, or a square array of sizes '
                'of 0 or more that are not all 0')
-    limits.QUADRATIC(name, len(sizes))
+    limits.up_to_4096(name, len(sizes))
     return sizes
 
 

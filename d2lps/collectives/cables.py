@@ -1,7 +1,6 @@
 """The cables of a machine as a table, and the rings over them."""
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import combinations
 from typing import TypeAlias
 
@@ -38,7 +37,7 @@ class _OutOfSteps(Exception):
 
 
 class _Steps:
-    """How many steps are left, here and in the larger search around."""
+    """The steps that are left, here and in the larger search around."""
 
     def __init__(self, left: int, around: '_Steps | None' = None) -> None:
         self.left, self.around = left, around
@@ -51,7 +50,7 @@ class _Steps:
             self.around.take()
 
 
-def _small_enough(cables, **_):
+def _small_enough(cables):
     integer('devices in cables', len(cables), least=2, most=MOST_DEVICES)
     integer('cables between two devices', cables.max(), least=0, most=1000)
 
@@ -81,21 +80,14 @@ def rings_of(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
     return rings
 
 
-@checked(_small_enough, cables=limits.matrix)
 def most_rings(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
-    """As `rings_of`, but [] where no ring goes through all devices."""
+    """The rings of `rings_of`, but [] where none goes through all devices."""
     return _most_rings(np.asarray(cables, int).tolist())
 
 
-def _k_of_them(cables, k):
-    _small_enough(cables)
-    integer('k', k, least=2, most=len(cables))
-
-
-@checked(_k_of_them, cables=limits.matrix, k=partial(integer, least=2))
 def best_devices(cables: np.ndarray | Sequence[Sequence[int]], k: int
                  ) -> list[tuple[int, ...]]:
-    """Which k devices have the most rings: all sets that are equally good.
+    """The sets of k devices that have the most rings.
 
     cables: as in `rings_of`. Returns tuples of devices, in order; none if
     no k devices have a ring. Of thousands of sets, those with cables for
@@ -128,14 +120,14 @@ def _best_devices(table, k, steps):
 
 
 def _why_not(table):
-    """Why no ring goes through all devices, in words."""
+    """A sentence on why no ring goes through all devices."""
     reached = [0]
     for i in reached:
         reached += [j for j, count in enumerate(table[i])
                     if count and j not in reached]
     missing = [i for i in range(len(table)) if i not in reached]
     if missing:
-        return (f'no cables lead from device 0 to {_words(missing)}, and a '
+        return (f'no cables lead from device 0 to {_listed(missing)}, and a '
                 'ring goes through all devices')
     for i, row in enumerate(table):
         near = [j for j, count in enumerate(row) if count]
@@ -152,13 +144,13 @@ def _which_do(table):
     for k in range(len(table) - 1, 1, -1):
         best, most = _best_devices(table, k, steps)
         if best:
-            what = 'cable' if k == 2 else 'ring'
-            return (f'; {_words(best[0])} have {most} {what}'
+            noun = 'cable' if k == 2 else 'ring'
+            return (f'; {_listed(best[0])} have {most} {noun}'
                     + 's' * (most > 1))
     return ''
 
 
-def _words(devices):
+def _listed(devices):
     *most, last = map(str, devices)
     return (f'devices {", ".join(most)} and {last}' if most else
             f'device {last}')
@@ -183,7 +175,7 @@ def _bounds(tables):
 
 
 def _most_rings(table, least=1, around=None):
-    """As many rings as are found, or [] if they are fewer than `least`.
+    """The rings that a search finds, or [] if they are fewer than `least`.
 
     around: `_Steps` that this search may take at most.
     """
@@ -198,15 +190,15 @@ def _most_rings(table, least=1, around=None):
         return []
     # Most tables have as many rings as the bound. For others, the range in
     # which the number of rings is gets halved.
-    found, count = max(1, least - 1), most
-    while found < most:
+    least_known, count = max(1, least - 1), most
+    while least_known < most:
         rings = _try_often(table, count, around)
         if rings:
-            best, found = rings, count
+            best, least_known = rings, count
         else:
             most = count - 1
-        count = (found + most + 1) // 2
-    return _merged(best) if found >= least else []
+        count = (least_known + most + 1) // 2
+    return _merged(best) if least_known >= least else []
 
 
 def _try_often(table, count, around):
@@ -230,7 +222,7 @@ def _try_often(table, count, around):
 
 
 def _try(table, count, widest_first, steps):
-    """What `_search` finds, or [] if it finds none in so many steps."""
+    """Rings that `_search` finds, or [] if it finds none in so many steps."""
     try:
         return _search(table, count, widest_first, steps) or []
     except _OutOfSteps:

@@ -2,34 +2,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from d2lps.annotations import Array, Device, Node
-from d2lps.checks import checked, function, shown
-
-if TYPE_CHECKING:
-    from d2lps.collectives.schedule import Schedule, Send
+from d2lps.checks import shown
+from d2lps.collectives.sends import Round
 
 # These functions can write their result into existing memory. (MXNet accepts
 # NumPy's functions, but only a few of them with `out`.)
 IN_PLACE = np.add, np.multiply, np.maximum, np.minimum
 
 
-@checked(op=function)
-def deliver(held: dict[tuple[Node, int], Any], sends: Sequence[Send],
-            op: Callable[..., Any] = np.add) -> None:
-    """Carry out the `sends` of a round on `held`, in place.
+class Plan(Protocol):
+    """The parts of a `Schedule` that its execution needs."""
+    name: str
+    num_devices: int
+    nodes: tuple[Node, ...]
+    rounds: tuple[Round, ...]
+    weights: np.ndarray
 
-    held: a dict from (node, chunk) to the array or number at this place.
-    """
-    values = [held[send.src, send.chunk] for send in sends]
-    for send, value in zip(sends, values):
-        slot = send.dst, send.chunk
-        if send.reduce and slot in held:
-            value = op(held[slot], value)
-        held[slot] = value
+    def cuts(self, size: int) -> list[int]: ...
+
+    def check_sends(self) -> None: ...
 
 
 class Executor:
@@ -43,9 +39,9 @@ class Executor:
     def __init__(self) -> None:
         self.buffers: dict[tuple, dict[tuple, Array]] = {}
 
-    def run(self, schedule: Schedule, arrays: Sequence[Array],
+    def run(self, schedule: Plan, arrays: Sequence[Array],
             op: Callable[..., Array]) -> None:
-        """What `Schedule.run` does, see there; always the same schedule."""
+        """Carry out `schedule`, always the same one: see `Schedule.run`."""
         where = check_arrays(schedule, arrays)
         schedule.check_sends()
         flat = [_flattened(array) for array in arrays]
@@ -70,7 +66,7 @@ class _Run:
         must not be a slice.
     """
 
-    def __init__(self, schedule: Schedule, flat: list[Array],
+    def __init__(self, schedule: Plan, flat: list[Array],
                  where: list[Device | None], op: Callable[..., Array],
                  buffers: dict[tuple, Array]) -> None:
         self.schedule, self.where, self.op = schedule, where, op
@@ -165,7 +161,7 @@ def _last_use(schedule):
     return last
 
 
-def check_arrays(schedule: Schedule, arrays: Sequence[Array]
+def check_arrays(schedule: Plan, arrays: Sequence[Array]
                  ) -> list[Device | None]:
     """Raise ValueError for arrays that do not fit; else list their contexts.
 
@@ -201,11 +197,11 @@ def check_arrays(schedule: Schedule, arrays: Sequence[Array]
 def _description(array):
     """A description of `array`: 'numpy…' or 'mxnet…' if it can be used."""
     shape, dtype = (getattr(array, name, None) for name in ('shape', 'dtype'))
-    words = f'.ndarray of shape {shape}, dtype '
+    details_of = f'.ndarray of shape {shape}, dtype '
     if type(array) in (np.ndarray, np.memmap) and dtype.kind in 'biufcO':
-        return f'numpy{words}{dtype.name}'
+        return f'numpy{details_of}{dtype.name}'
     if hasattr(array, 'ctx') and hasattr(array, '__array_ufunc__'):
-        return f'mxnet{words}{np.dtype(dtype).name}'
+        return f'mxnet{details_of}{np.dtype(dtype).name}'
     details = '' if shape is None else f' of shape {shape}, dtype {dtype}'
     return f'a {type(array).__name__}{details}'
 

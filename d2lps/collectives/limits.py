@@ -13,17 +13,17 @@ T = TypeVar('T')
 
 # Checks of a number of devices n: for plans and machines with about n sends or
 # links, and for those with about n * n.
-LINEAR = partial(integer, most=100_000)
-QUADRATIC = partial(integer, most=4096)
+up_to_100_000 = partial(integer, most=100_000)
+up_to_4096 = partial(integer, most=4096)
 MOST_CHUNKS = 1_000_000
 
 
 def check_size(name: str, count: int, most: int = 40_000_000,
-               what: str = 'sends') -> None:
+               things: str = 'sends') -> None:
     """Raise ValueError for an object that would not fit into memory."""
     if count > most:
         raise ValueError(f'{name} must be smaller: that would be {count:,} '
-                         f'{what}, and at most {most:,} fit')
+                         f'{things}, and at most {most:,} fit')
 
 
 def known_root(n: int, root: Node) -> None:
@@ -66,7 +66,7 @@ def hosts(name: str, value: Any) -> int | list[Node]:
     """A count, or a list of different names."""
     if isinstance(value, (list, tuple)) and value:
         return names(name, value)
-    return LINEAR(name, value)
+    return up_to_100_000(name, value)
 
 
 def array(ndim: int, kinds: str = 'iuf') -> Callable[[str, Any], np.ndarray]:

@@ -67,7 +67,8 @@ class Topology:
             raise ValueError(f'switches: no link goes to {lost[0]!r}')
         self.nodes = tuple(end for end in ends if end not in passing)
         self.position = {node: k for k, node in enumerate(self.nodes)}
-        self._router = Router(self)
+        self._router = Router([*self.nodes, *self.switches], self.number,
+                              self.graph)
 
     def __repr__(self) -> str:
         return (f'<{self.name}: {several(len(self.nodes), "node")}, '
@@ -96,14 +97,14 @@ class Topology:
         return [self.links[k] for k in row if k < len(self.links)]
 
     def positions(self, nodes: Iterable[Node],
-                  what: str = 'nodes') -> np.ndarray:
+                  name: str = 'nodes') -> np.ndarray:
         """The positions of `nodes` in `self.nodes`: an integer array.
 
-        what: the name of the nodes in the ValueError for missing nodes.
+        name: the name of the nodes in the ValueError for missing nodes.
         """
         for node in nodes:
-            if limits.node(what, node) not in self.position:
-                raise ValueError(f'{what}: {self.name} has no node {node!r}; '
+            if limits.node(name, node) not in self.position:
+                raise ValueError(f'{name}: {self.name} has no node {node!r}; '
                                  f'it has {str(self.nodes[:20])[1:-1]} …')
         return np.array([self.position[node] for node in nodes], int)
 

@@ -66,9 +66,9 @@ class Reader:
             raise ValueError(f'{where} goes from {node_name(node)} to itself')
         return columns
 
-    def _remembered(self, what, arrays, work):
+    def _remembered(self, question, arrays, work):
         """The result of work(), or its earlier result for these arrays."""
-        key = what, *map(id, arrays)
+        key = question, *map(id, arrays)
         if key not in self._done:
             # With the arrays: no other gets the id of one that is kept.
             self._done[key] = arrays, work()
@@ -104,13 +104,13 @@ class Reader:
         last, most = int(numbers.max(initial=0)), self._most[field]
         if numbers.min(initial=0) < 0 or last >= most:
             bad = numbers[(numbers < 0) | (numbers >= most)]
-            what = 'chunk' if field == 'chunk' else 'device'
+            noun = 'chunk' if field == 'chunk' else 'device'
             last = most - 1 if field == 'chunk' else self._devices - 1
             also = ', '.join(map(repr, self._helpers))
             also = f', and there are helpers: {also}' if also else ''
-            raise ValueError(f'{where} {WAYS[field]} {what} {bad.flat[0]}; '
-                             f'{what}s are 0 to {last}'
-                             f'{also if what == "device" else ""}')
+            raise ValueError(f'{where} {WAYS[field]} {noun} {bad.flat[0]}; '
+                             f'{noun}s are 0 to {last}'
+                             f'{also if noun == "device" else ""}')
         if field == 'chunk':
             self.last_chunk = max(self.last_chunk, last)
         return numbers
@@ -132,6 +132,6 @@ class Reader:
 
 
 def _is_constant(array):
-    """Whether nobody can write to the array's memory."""
+    """Is it impossible to write to the array's memory?"""
     owner = array if array.base is None else array.base
     return not getattr(owner, 'flags', array.flags).writeable

@@ -1,6 +1,7 @@
-"""Which links a message takes from node to node."""
+"""Routes: the links that a message takes from node to node."""
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from d2lps.annotations import Node
 
 if TYPE_CHECKING:
-    from d2lps.collectives.topology import Topology
+    import networkx
 
 MOST_LAYERS = 3  # of switches above a node; deeper networks are searched
 
@@ -20,14 +21,21 @@ class Router:
     network is such layers: a route climbs them and comes down again. `up`
     and `down` have each vertex's link in each layer, `gate` the vertex above
     the last one. Only the routes from gate to gate have to be searched.
+
+    vertices: the nodes of the topology, and then its switches.
+    number: the number of the link from a vertex to another.
+    graph: makes `Topology.graph` when a route has to be searched.
     """
 
-    def __init__(self, topology: Topology) -> None:
-        self.topology, self.none = topology, len(topology.links)
-        self.vertices = [*topology.nodes, *topology.switches]
-        self.graph = None
+    def __init__(self, vertices: Sequence[Node],
+                 number: Mapping[tuple[Node, Node], int],
+                 graph: Callable[[], networkx.DiGraph]) -> None:
+        self.vertices, self.number = vertices, number
+        self.none = len(number)
+        self._make_graph = graph
+        self.graph: networkx.DiGraph | None = None
         self.paths: dict[int, dict[Node, list[Node]]] = {}
-        self._find_layers(topology.number)
+        self._find_layers(number)
 
     def _find_layers(self, number):
         place = {vertex: k for k, vertex in enumerate(self.vertices)}
@@ -77,12 +85,12 @@ class Router:
             return []
         if start not in self.paths:
             import networkx
-            self.graph = self.graph or self.topology.graph()
+            self.graph = self.graph or self._make_graph()
             self.paths[start] = networkx.single_source_dijkstra_path(
                 self.graph, self.vertices[start], weight='hop')
         path = self.paths[start].get(self.vertices[stop])
         if path is None:
             ends = self.vertices[start], self.vertices[stop]
             raise ValueError('{} has no way from {!r} to {!r}'.format(
-                self.topology.name, *ends))
-        return [self.topology.number[step] for step in zip(path, path[1:])]
+                self.graph.name, *ends))
+        return [self.number[step] for step in zip(path, path[1:])]

@@ -7,7 +7,6 @@ timed (see `simulate`) and shown. The strategies are in `strategies`.
 """
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from d2lps.annotations import Array, Node
 from d2lps.checks import (checked, function, instance_of, integer, number,
                           refuse)
 from d2lps.collectives import execute, limits, reading
+from d2lps.collectives.sends import Round, Send
 from d2lps.units import several
 
 # Numbers of 8 bytes that `states` makes at a time, and `check` at most.
@@ -23,56 +23,6 @@ MOST_COUNTS, MOST_MARKS = 10 ** 8, 3 * 10 ** 8
 
 class ScheduleError(ValueError):
     """A schedule that does not leave the sum on every device."""
-
-
-class Send(NamedTuple):
-    """One message: `src` sends its `chunk` to `dst`.
-
-    `dst` adds it to its own (`reduce=True`) or replaces its own by it.
-    Fields may be arrays of integers: one `Send` then stands for many.
-    """
-    src: Any
-    dst: Any
-    chunk: Any
-    reduce: Any
-
-
-class Round(Sequence[Send]):
-    """Sends that happen at the same time; reads as a tuple of `Send`.
-
-    Kept as four columns, `src`, `dst`, `chunk`, `reduce`, arrays with an entry
-    per send, since many tuples are slow; a node there is its place in `nodes`.
-    Rounds may share columns: so many large ones need little memory.
-    """
-
-    def __init__(self, columns: Sequence[np.ndarray],
-                 nodes: Sequence[Node]) -> None:
-        self.src, self.dst, self.chunk, self.reduce = columns
-        self.nodes = nodes
-
-    def __len__(self) -> int:
-        return len(self.src)
-
-    @overload
-    def __getitem__(self, k: int) -> Send: ...
-
-    @overload
-    def __getitem__(self, k: slice) -> tuple[Send, ...]: ...
-
-    def __getitem__(self, k):
-        if isinstance(k, slice):
-            return tuple(self[i] for i in range(*k.indices(len(self))))
-        return Send(self.nodes[self.src[k]], self.nodes[self.dst[k]],
-                    int(self.chunk[k]), bool(self.reduce[k]))
-
-    def __repr__(self) -> str:
-        more = f', and {len(self) - 4} more' if len(self) > 4 else ''
-        return f'Round({", ".join(map(repr, self[:4]))}{more})'
-
-    def columns(self) -> list[list]:
-        """The sends as four lists of plain numbers, for fast loops."""
-        return [column.tolist() for column in
-                (self.src, self.dst, self.chunk, self.reduce)]
 
 
 def _rounds(name, value):
@@ -124,8 +74,8 @@ class Schedule:
         counts = {'device': self.num_devices, 'chunk': len(self.weights),
                   'round': len(self.rounds),
                   'send': sum(map(len, self.rounds))}
-        words = ', '.join(several(counts[word], word) for word in counts)
-        return f'<{self.name}: {words}>'
+        counted = ', '.join(several(counts[noun], noun) for noun in counts)
+        return f'<{self.name}: {counted}>'
 
     @checked(nbytes=number)
     def chunk_bytes(self, nbytes: float) -> np.ndarray:
@@ -190,10 +140,10 @@ class Schedule:
             pass
         wrong = end[:self.num_devices] != marks.sum(axis=0)
         if wrong.any():
-            what = self._first_mistake(end, wrong) if small else (
+            mistake = self._first_mistake(end, wrong) if small else (
                 'in the end, device {}, chunk {}: not the sum'.format(
                     *np.unravel_index(wrong.argmax(), wrong.shape)))
-            raise ScheduleError(f'{self.name}: {what}')
+            raise ScheduleError(f'{self.name}: {mistake}')
         return self
 
     def _first_mistake(self, end, wrong):
@@ -204,17 +154,17 @@ class Schedule:
             written[sends.dst[real], sends.chunk[real]] = number
         # Later rounds only copy a mistake: find the round that made it.
         places = np.argwhere(wrong)
-        node, chunk, who = min(places, key=lambda p: written[p[0], p[1]])
-        after, times = written[node, chunk], end[node, chunk, who]
+        node, chunk, device = min(places, key=lambda p: written[p[0], p[1]])
+        after, times = written[node, chunk], end[node, chunk, device]
         if times > 1:
             for after, held in enumerate(self.states()):
-                if held[:, chunk, who].max() > 1:
-                    node = held[:, chunk, who].argmax()
-                    times = held[node, chunk, who]
+                if held[:, chunk, device].max() > 1:
+                    node = held[:, chunk, device].argmax()
+                    times = held[node, chunk, device]
                     break
-        what = f'counted {times} times' if times > 1 else 'missing'
+        fault = f'counted {times} times' if times > 1 else 'missing'
         return (f'after round {after}, {reading.node_name(self.nodes[node])}, '
-                f'chunk {chunk}: the part of device {who} is {what}')
+                f'chunk {chunk}: the part of device {device} is {fault}')
 
     def check_sends(self) -> None:
         """Raise `ScheduleError` if a send has no defined meaning."""
@@ -270,7 +220,7 @@ def _all_differ(dst):
 
 
 def _shares_place(dst, place):
-    """Which sends go to a node and chunk that another send goes to, too."""
+    """A mask of the sends to a node and chunk that get another send."""
     if _all_differ(dst):
         return np.zeros(len(place), bool)
     _, which, sends = np.unique(place, return_inverse=True, return_counts=True)

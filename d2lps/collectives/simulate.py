@@ -1,7 +1,7 @@
 """The time of a schedule on a topology: a send is a flow of bytes.
 
 Alone, a message takes the latencies of its route and its bytes divided by the
-least bandwidth. `time` adds up rounds; `flows.flow` plays each of them.
+least bandwidth. `timing` adds up rounds; `flows.flow` plays each of them.
 """
 from bisect import bisect_right
 from collections import Counter
@@ -14,7 +14,8 @@ from d2lps.annotations import Node
 from d2lps.checks import boolean, checked, instance_of, number
 from d2lps.collectives import limits
 from d2lps.collectives.flows import fair_rates, flow
-from d2lps.collectives.schedule import Round, Schedule, Send, any_schedule
+from d2lps.collectives.schedule import Schedule, any_schedule
+from d2lps.collectives.sends import Round, Send
 from d2lps.collectives.topology import Topology
 from d2lps.units import SHORT_TIMES, several, with_unit
 
@@ -31,7 +32,7 @@ class TimedSend(NamedTuple):
 
 
 class Timing:
-    """When the sends of a schedule began and ended, as `time` found.
+    """Start and end of each send of a schedule, as `timing` computes them.
 
     seconds: when the last byte arrives.
     events: one `TimedSend` per send, in the order of the schedule.
@@ -124,8 +125,8 @@ class _TimedSends(Sequence[TimedSend]):
          topology=instance_of(
              Topology, 'a Topology, such as topology.pcie_switch(4)'),
          overhead=number)
-def time(schedule: Schedule, topology: Topology, nbytes: float,
-         barrier: bool = True, overhead: float = 0.0) -> Timing:
+def timing(schedule: Schedule, topology: Topology, nbytes: float,
+           barrier: bool = True, overhead: float = 0.0) -> Timing:
     """The `Timing` of `schedule` for `nbytes` bytes per device.
 
     barrier: a round starts when the previous round has ended. Without it, a

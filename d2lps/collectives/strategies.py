@@ -12,14 +12,15 @@ from d2lps.annotations import Node
 from d2lps.checks import (boolean, checked, either, from_zero, function,
                           integer, list_of, refuse, text)
 from d2lps.collectives.cables import P3_CABLES, rings_of
-from d2lps.collectives.limits import (LINEAR, QUADRATIC, check_size,
-                                      known_root)
-from d2lps.collectives.schedule import Schedule, Send, any_schedule
+from d2lps.collectives.limits import (check_size, known_root,
+                                      up_to_100_000, up_to_4096)
+from d2lps.collectives.schedule import Schedule, any_schedule
+from d2lps.collectives.sends import Send
 
 
-@checked(known_root, n=LINEAR,
+@checked(known_root, n=up_to_100_000,
          root=either(partial(integer, least=0), text,
-                     words="a device or a name such as 'cpu'"))
+                     must="a device or a name such as 'cpu'"))
 def gather_broadcast(n: int, root: Node = 0) -> Schedule:
     """All devices send to `root`, which sends the sum back to all.
 
@@ -32,7 +33,7 @@ def gather_broadcast(n: int, root: Node = 0) -> Schedule:
                     name=f'gather_broadcast({n}, {root!r})')
 
 
-@checked(n=QUADRATIC)
+@checked(n=up_to_4096)
 def sharded(n: int) -> Schedule:
     """Device i sums chunk i of all devices and sends the sum to all."""
     src, dst = np.nonzero(~np.eye(n, dtype=bool))
@@ -40,7 +41,7 @@ def sharded(n: int) -> Schedule:
                      [Send(src, dst, src, False)]], n, name=f'sharded({n})')
 
 
-@checked(n=LINEAR)
+@checked(n=up_to_100_000)
 def running_sum(n: int) -> Schedule:
     """A running sum goes from device to device, then the total goes.
 
@@ -54,7 +55,7 @@ def running_sum(n: int) -> Schedule:
     return Schedule(rounds, n, name=f'running_sum({n})')
 
 
-@checked(n=LINEAR)
+@checked(n=up_to_100_000)
 def ring(n: int) -> Schedule:
     """n running sums at the same time: chunk i starts at device i.
 
@@ -64,7 +65,7 @@ def ring(n: int) -> Schedule:
     return Schedule(_ring(range(n)), n, name=f'ring({n})')
 
 
-@checked(n=QUADRATIC)
+@checked(n=up_to_4096)
 def bidirectional_ring(n: int) -> Schedule:
     """Two rings, each with half of the data, in opposite directions."""
     there = np.arange(n)
@@ -127,13 +128,13 @@ def rings(rings: Sequence[tuple[Sequence[int], int]],
                     weights=np.repeat([count for _, count in ways], n))
 
 
-@checked(n=LINEAR)
+@checked(n=up_to_100_000)
 def tree(n: int) -> Schedule:
     """Sums climb a binary tree to device 0; the total comes down again."""
     return Schedule(_tree(range(n)), n, name=f'tree({n})')
 
 
-@checked(n=LINEAR)
+@checked(n=up_to_100_000)
 def double_tree(n: int) -> Schedule:
     """Two trees with half of the data each; no device is a leaf in both.
 
@@ -146,7 +147,7 @@ def double_tree(n: int) -> Schedule:
     return Schedule(_side_by_side(*plans), n, name=f'double_tree({n})')
 
 
-@checked(n=LINEAR)
+@checked(n=up_to_100_000)
 def recursive_doubling(n: int) -> Schedule:
     """Pairs exchange everything, then pairs of pairs, and so on.
 
@@ -163,7 +164,7 @@ def recursive_doubling(n: int) -> Schedule:
                     n, name=f'recursive_doubling({n})')
 
 
-@checked(n=QUADRATIC)
+@checked(n=up_to_4096)
 def halving_doubling(n: int) -> Schedule:
     """Half of the data to a partner, half of that to the next, and back.
 
@@ -190,7 +191,7 @@ def halving_doubling(n: int) -> Schedule:
                     name=f'halving_doubling({n})')
 
 
-@checked(num_machines=LINEAR, num_devices=QUADRATIC, across=function)
+@checked(num_machines=up_to_100_000, num_devices=up_to_4096, across=function)
 def hierarchical(num_machines: int, num_devices: int,
                  across: Callable[[int], Schedule] = ring) -> Schedule:
     """Sum inside each machine, then across machines, then share inside.
@@ -230,7 +231,7 @@ def _sends_fit(num_workers, num_servers, colocated):
     check_size('num_workers and num_servers', 2 * num_workers * num_servers)
 
 
-@checked(_sends_fit, num_workers=LINEAR, num_servers=LINEAR,
+@checked(_sends_fit, num_workers=up_to_100_000, num_servers=up_to_100_000,
          colocated=boolean)
 def parameter_server(num_workers: int, num_servers: int,
                      colocated: bool = False) -> Schedule:
@@ -254,7 +255,7 @@ def _pieces_fit(schedule, pieces):
     check_size('pieces', pieces * (pieces + sum(map(len, schedule.rounds))))
 
 
-@checked(_pieces_fit, schedule=any_schedule, pieces=QUADRATIC)
+@checked(_pieces_fit, schedule=any_schedule, pieces=up_to_4096)
 def pipelined(schedule: Schedule, pieces: int) -> Schedule:
     """The schedule with each chunk cut up, every piece one round behind.
 

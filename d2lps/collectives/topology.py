@@ -5,11 +5,8 @@ link goes one way; a full-duplex cable is two links. A message pays the
 latency of every link on its way. All constants but NVLINK are nominal rates,
 each way. With protocols the rates are lower (`machines.rates`).
 """
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +17,7 @@ from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
 from d2lps.collectives.links import (Link, Topology, both_ways,  # noqa: F401
                                      star)
 
-if TYPE_CHECKING:
-    from d2lps.collectives.machines.gpu_machine import GpuMachine
-
-PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
+PCIE3 = 16e9  # 16 lanes
 # One NVLink. 18 GB/s is the book's figure (Dive into Deep Learning) for the
 # V100. NCCL counts on it for the P100, and on 20 GB/s for the V100.
 NVLINK = 18e9
@@ -34,7 +28,7 @@ ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
 PAYLOAD = 1448 / 1514
 
 
-@checked(n=limits.LINEAR, bandwidth=positive, latency=number)
+@checked(n=limits.up_to_100_000, bandwidth=positive, latency=number)
 def pcie_switch(n: int, bandwidth: float = PCIE3,
                 latency: float = 0.0) -> Topology:
     """n GPUs, 0 to n - 1, and the 'cpu', each with a cable to one switch.
@@ -81,9 +75,9 @@ def _fits_in_memory(num_machines, num_devices, num_servers, **_):
                       100_000, 'nodes')
 
 
-@checked(_fits_in_memory, num_machines=limits.LINEAR,
-         num_devices=limits.LINEAR, inside=positive, network=positive,
-         num_servers=partial(limits.LINEAR, least=0), latency=number,
+@checked(_fits_in_memory, num_machines=limits.up_to_100_000,
+         num_devices=limits.up_to_100_000, inside=positive, network=positive,
+         num_servers=partial(limits.up_to_100_000, least=0), latency=number,
          network_latency=number)
 def cluster(num_machines: int, num_devices: int, inside: float = PCIE3,
             network: float = ETHERNET_10G, num_servers: int = 0,
@@ -104,34 +98,3 @@ def cluster(num_machines: int, num_devices: int, inside: float = PCIE3,
                    network, network_latency)
     switches = ['network', *(f'switch {m}' for m in range(num_machines))]
     return Topology(links, switches, f'cluster({num_machines}, {num_devices})')
-
-
-def from_nvidia_smi(text: str, gpu: str | None = None,
-                    use: Sequence[int] | None = None,
-                    rates: str = 'usable') -> GpuMachine:
-    """The machine of a table that `nvidia-smi topo -m` printed.
-
-    text: the table; other text around it is ignored.
-    gpu: which GPU it is, such as 'A100': the table does not say it.
-    use: the numbers of the GPUs that take part; all if left out.
-    rates: 'usable' (NCCL's estimates, `machines.rates`) or 'nominal' (data
-    sheets).
-
-    Returns a `GpuMachine`, a `Topology` without latencies. Raises ValueError
-    for a text that is cut off or contradicts itself; it says where.
-    """
-    from d2lps.collectives.machines import gpu_machine, nvidia_smi  # 40 ms
-    return gpu_machine.machine_of(nvidia_smi.read_table(text), gpu, use, rates)
-
-
-def from_nccl_xml(text: str, gpu: str | None = None,
-                  use: Sequence[int] | None = None,
-                  rates: str = 'usable') -> GpuMachine:
-    """The machine in a file of NCCL: a dump of it, or one given to it.
-
-    text: the XML (NCCL writes it to `NCCL_TOPO_DUMP_FILE`).
-    gpu, use, rates, the result and the errors: as in `from_nvidia_smi`. A
-    dump says which GPU it is.
-    """
-    from d2lps.collectives.machines import gpu_machine, nccl_xml  # 40 ms
-    return gpu_machine.machine_of(nccl_xml.read_xml(text), gpu, use, rates)

@@ -14,7 +14,8 @@ import numpy as np
 
 from d2lps.checks import checked, function, instance_of, refuse, shown
 from d2lps.collectives import simulate
-from d2lps.collectives.schedule import Schedule, Send, any_schedule
+from d2lps.collectives.schedule import Schedule, any_schedule
+from d2lps.collectives.sends import Send
 
 Op: TypeAlias = Callable[..., np.ndarray]  # a reduction of two arrays
 # The messages that one worker sends in a round, (dst, chunk), and those that
@@ -111,7 +112,7 @@ def run(peers: Connections, plan: Schedule, array: np.ndarray,
 
 
 def part_of(plan: Schedule, rank: int) -> list[Part]:
-    """The part of one worker: a pair (outgoing, incoming) for each round.
+    """The part of a worker: a pair (outgoing, incoming) for each round.
 
     outgoing: the sent messages, a list of (dst, chunk). incoming: the
     received messages, a list of (src, chunk, reduce). Both in plan order.
@@ -129,9 +130,9 @@ def part_of(plan: Schedule, rank: int) -> list[Part]:
 def preceded(part: Iterable[Part],
              before_round: Callable[[], object]) -> Iterator[Part]:
     """The rounds of a part; before each of them, the function is called."""
-    for one in part:
+    for sends in part:
         before_round()
-        yield one
+        yield sends
 
 
 def carry_out(part: Iterable[Part], peers: Connections,

@@ -3,15 +3,15 @@
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, number, returned, unchanged)
+from d2lps.exercises.charts import row_chart
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      number, returned, unchanged)
 from d2lps.exercises.images import images_of, judge_images, noted
 from d2lps.explaining import brief, same
-from d2lps.figures import describe
 from d2lps.units import several
 
 
@@ -35,15 +35,24 @@ class Count:
 
 
 def _data(num_images, seed):
-    """Of each image: its label, what LeNet says, and whether it is right."""
+    """Labels of all images, the answers of LeNet, and which are right."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 10, num_images)
     right = random.random(num_images) < np.linspace(1, 0.3, num_images)
     return labels, np.where(right, labels, (labels + 1) % 10), right
 
 
-def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
-    """When which device began with what, and when Python waited for it."""
+class Tested(TypedDict):
+    """The accuracy that a test returned, and its log.
+
+    log: ('begin', device, batch), or ('wait', k) for the count of entry k.
+    """
+    log: list[tuple]
+    accuracy: float
+
+
+def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Tested:
+    """A log of the begins and waits, and the accuracy."""
     y, said, _ = _data(num_images, seed)
     X, log = images_of(np.arange(num_images)), list[tuple]()
 
@@ -69,18 +78,18 @@ def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
 def _images(notes, k):
     """The numbers of the images that each device tests."""
     images = [[] for _ in range(k)]
-    for what, device, *batch in notes['log']:
-        if what == 'begin':
+    for kind, device, *batch in notes['log']:
+        if kind == 'begin':
             images[device] += batch[0][0]
     return images
 
 
-def judge_accuracy(notes: Notes, num_images: int, k: int,
+def judge_accuracy(notes: Tested, num_images: int, k: int,
                    seed: int = 0) -> None:
     """Every image once, and the share of right answers."""
     labels, _, is_right = _data(num_images, seed)
-    judge_images([(f'the part of device {one[1]}', one[2])
-                  for one in notes['log'] if one[0] == 'begin'], labels,
+    judge_images([(f'the part of device {event[1]}', event[2])
+                  for event in notes['log'] if event[0] == 'begin'], labels,
                  'k', k)
     given, truth = notes['accuracy'], is_right.mean()
     if not same(given, truth, 1e-6):  # a float32 has no more digits
@@ -93,9 +102,9 @@ def judge_accuracy(notes: Notes, num_images: int, k: int,
 
 def _facts(notes, is_right, k):
     """A count that was not taken, or the wrong number to divide by."""
-    taken = {one[1] for one in notes['log'] if one[0] == 'wait'}
-    for place, (what, device, *batch) in enumerate(notes['log']):
-        if what == 'begin' and place not in taken and batch[0][0]:
+    taken = {event[1] for event in notes['log'] if event[0] == 'wait'}
+    for place, (kind, device, *batch) in enumerate(notes['log']):
+        if kind == 'begin' and place not in taken and batch[0][0]:
             return {('not taken',): 'You never call `int` on the count of '
                                     f'device {device}.'}
     given, images = notes['accuracy'], [*filter(None, _images(notes, k))]
@@ -115,19 +124,19 @@ def _facts(notes, is_right, k):
 def _timeline(notes, k):
     """[device, start, end] of all work, [start, end] of Python's waiting."""
     now, free, work, waits = 0, [0] * k, {}, []
-    for place, (what, *one) in enumerate(notes['log']):
-        if what == 'begin':
-            device, (rows, *_) = one
+    for place, (kind, *rest) in enumerate(notes['log']):
+        if kind == 'begin':
+            device, (rows, *_) = rest
             start = max(now, free[device])
             free[device] = start + len(rows)
             work[place] = device, start, free[device]
-        elif work[one[0]][2] > now:
-            waits.append([now, work[one[0]][2]])
-            now = work[one[0]][2]
+        elif work[rest[0]][2] > now:
+            waits.append([now, work[rest[0]][2]])
+            now = work[rest[0]][2]
     return [*work.values()], waits
 
 
-def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
+def judge_time(notes: Tested, num_images: int, k: int, seed: int = 0) -> None:
     """An image takes a millisecond; all devices work side by side."""
     sizes = [*map(len, _images(notes, k))]
     work, waits = _timeline(notes, k)
@@ -137,48 +146,46 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     if not waits:
         raise Differs('you never call `int` on a count; once for each device '
                       'is right', None)
-    device, _, end = max(work, key=lambda one: one[2])
+    device, _, end = max(work, key=lambda task: task[2])
     target = -(-num_images // k)
     if end > target:
-        words = f'the test takes {end} ms; the target is {target} ms. '
+        start = f'the test takes {end} ms; the target is {target} ms. '
         if max(sizes) > target:
-            raise Wrong(f'{words}Device {sizes.index(max(sizes))} tests '
+            raise Wrong(f'{start}Device {sizes.index(max(sizes))} tests '
                         f'{max(sizes)} images.')
-        raise Wrong(f'{words}Device {device} is idle for '
+        raise Wrong(f'{start}Device {device} is idle for '
                     f'{end - sizes[device]} ms, while Python waits in `int` '
                     'for another device.')
 
 
-def says_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> str:
+def says_time(notes: Tested, num_images: int, k: int, seed: int = 0) -> str:
     work, _ = _timeline(notes, k)
     return (f'With {k} devices, the test of {num_images} images takes '
             f'{max(end for *_, end in work)} ms.')
 
 
 def picture(answer: Answer) -> Picture:
-    """Who worked when, with the student's function."""
+    """Times at which each device works and Python waits."""
     from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
+    from d2lps.pictures.rows import draw_bars
     k, target = 4, 113
     notes = run(answer, 449, k)
     work, waits = _timeline(notes, k)
     last = max([end for *_, end in work], default=0)
     title = (f'accuracy {notes["accuracy"]:.3f} after {last} ms; dotted: the '
              'target')
-    told = '; '.join(f'device {device} from {start} to {end} ms'
+    told = '; '.join(f'device {device} works from {start} to {end} ms'
                      for device, start, end in work)
-    figure = new_figure(WIDE, 2.3)
-    ax = row_axes(
+    ax = row_chart(
         ['Python waits', *(f'device {i}' for i in range(k))],
-        1.1 * max(last, target), ax=figure.subplots(), title=title,
-        xlabel='time / ms')
-    describe(ax, f'{title}, {target} ms. At work: {told}.')
+        1.1 * max(last, target), f'{title}, {target} ms. {told}.',
+        title=title, xlabel='time / ms')
     draw_bars(ax, [(start, end, 0) for start, end in waits], ORANGE,
               hatch='//')
     draw_bars(ax, [(start, end, device + 1) for device, start, end in work],
               BLUE)
     ax.axvline(target, color='gray', linestyle=':')
-    return figure
+    return ax.figure
 
 
 CASES = [{'num_images': n, 'k': k} for n, k in (

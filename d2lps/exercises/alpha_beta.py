@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, compare, number, returned)
+from d2lps.exercises.charts import result_or_none
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, compare,
+                                      number, numbers, returned)
 from d2lps.explaining import brief, same
 
-# Of alpha and the bandwidth: the unit, and the largest relative error.
+# The unit of each result, and its largest relative error.
 NUMBERS = {'alpha': ('seconds', 0.1),
            'the bandwidth': ('bytes per second', 0.03)}
 
@@ -60,44 +61,37 @@ def _right(nbytes, seconds):
 
 
 def _late(seconds):
-    """Which times of a table are late."""
+    """True for each time of a table that is late."""
     return seconds > 1.3 * np.median(seconds, 1)[:, None]
 
 
 def run(answer: Answer, table: str, nbytes: Sequence[int],
-        us: Sequence[Sequence[float]]) -> Notes:
+        us: Sequence[Sequence[float]]) -> list[float]:
     return _two_numbers(answer, *_table(nbytes, us))
 
 
 def _two_numbers(answer, nbytes, seconds):
-    found = returned(answer, nbytes, seconds)
-    try:
-        numbers = np.array([*found], float)
-        if numbers.shape == (2,) and np.isfinite(numbers).all():
-            return numbers.tolist()
-    except (TypeError, ValueError):
-        pass
-    raise Wrong(f'you return {brief(found)}; two finite numbers, alpha and '
-                'the bandwidth, are right.', anywhere=True)
+    return numbers(returned(answer, nbytes, seconds), 2,
+                   'two finite numbers, alpha and the bandwidth, are right.')
 
 
-def judge(found: Notes, table: str, nbytes: Sequence[int],
+def judge(pair: list[float], table: str, nbytes: Sequence[int],
           us: Sequence[Sequence[float]]) -> None:
     made = _table(nbytes, us)
     for (name, (unit, near)), mine, right in zip(
-            NUMBERS.items(), found, map(float, _right(*made))):
+            NUMBERS.items(), pair, map(float, _right(*made))):
         if not same(mine, right, near):
             raise Differs(f'{name} is {mine:.3g}; about {right:.3g} is right',
                           mine, right, near / 2, values={}, unit=unit,
-                          known=_known(found, *made),
-                          place=_farthest(found, *made))
+                          known=_known(pair, *made),
+                          place=_farthest(pair, *made))
 
 
-def _known(found, nbytes, seconds):
-    """Which other numbers or which other line these are."""
+def _known(pair, nbytes, seconds):
+    """Facts: the other numbers, or the other line, that these are."""
     def are(numbers, near=1e-3):  # one by one: alpha is far smaller
         return all(same(*pair, near) for pair in zip(
-            found, map(float, numbers)))
+            pair, map(float, numbers)))
 
     alpha, bandwidth = _right(nbytes, seconds)
     known = {}
@@ -109,18 +103,18 @@ def _known(found, nbytes, seconds):
     for of, why in (('mean', 'late times change a mean'), ('median', ''),
                     ('min', 'it is below the usual time')):
         times = getattr(np, of)(seconds, axis=1)
-        for words, weights in (
+        for note, weights in (
                 (f': {why}', 1 / times),
                 (', without weights: the largest errors count most', None)):
             if are(_line(nbytes, times, weights)):
-                known[of, words] = (f'Yours is the line through the {of} of '
-                                    f'each size{words}.')
+                known[of, note] = (f'Yours is the line through the {of} of '
+                                   f'each size{note}.')
     return known
 
 
-def _farthest(found, nbytes, seconds):
-    """Where a line is farthest from the usual times."""
-    alpha, bandwidth = found
+def _farthest(pair, nbytes, seconds):
+    """The size at which a line is farthest from the usual times."""
+    alpha, bandwidth = pair
     usual = np.median(seconds, 1)
     line = alpha + nbytes / (bandwidth or np.inf)
     k = np.abs(line / usual - 1).argmax()
@@ -139,8 +133,8 @@ def crossover_of(n: int, alpha_us: float, MB_per_s: float) -> float:
     return float(n * alpha_us * MB_per_s)  # µs times MB/s are bytes
 
 
-def _chunk(found, n, alpha_us, MB_per_s):
-    return (f'At your size a chunk takes {brief(found / n / MB_per_s)} µs, '
+def _chunk(size, n, alpha_us, MB_per_s):
+    return (f'At your size a chunk takes {brief(size / n / MB_per_s)} µs, '
             f'and its latency {alpha_us:g} µs.')
 
 
@@ -150,30 +144,27 @@ def picture(answer: Answer, crossover: Answer) -> Picture:
     from d2lps.pictures.rows import legend_below, new_figure
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
     alpha, bandwidth = _two_numbers(answer, nbytes.copy(), seconds.copy())
-    x = np.geomspace(nbytes.min(), nbytes.max(), 200)
-    line = alpha + x / (bandwidth or np.inf)
-    late = _late(seconds)
-    sizes = np.repeat(nbytes[:, None], seconds.shape[1], 1)
-    figure = new_figure(5.4, 3.6)
-    ax = figure.subplots()
-    for words, which, marker, color in (('times', ~late, '.', BLUE),
+    late, sizes = _late(seconds), np.broadcast_to(nbytes[:, None],
+                                                  seconds.shape)
+    ax = new_figure(5.4, 3.6).subplots()
+    for label, which, marker, color in (('times', ~late, '.', BLUE),
                                         ('late', late, 'x', ORANGE)):
         ax.loglog(sizes[which], seconds[which] * 1e6, marker, color=color,
-                  label=f'{words}: {which.sum()}')
+                  label=f'{label}: {which.sum()}')
+    x = np.geomspace(nbytes.min(), nbytes.max(), 200)
+    line = alpha + x / (bandwidth or np.inf)
     ax.plot(x[line > 0], line[line > 0] * 1e6, color='gray',
             label='your alpha + n / bandwidth')
-    try:
-        at = run_crossover(crossover, 4, alpha * 1e6, bandwidth / 1e6)
-        if 0 < at < 1e15:
-            ax.axvline(at / 4, color='gray', linestyle=':',
-                       label=f'a ring of 4 with {at / 1e3:,.0f} kB')
-    except NotImplementedError:  # the student has no second function yet
-        pass
+    size = result_or_none(run_crossover, crossover, 4, alpha * 1e6,
+                          bandwidth / 1e6)
+    if size and 0 < size < 1e15:
+        ax.axvline(size / 4, color='gray', linestyle=':',
+                   label=f'a ring of 4 with {size / 1e3:,.0f} kB')
     ax.set(xlabel='bytes of a message', ylabel='time / µs', title=(
         f'alpha = {alpha * 1e6:.1f} µs, '
         f'bandwidth = {bandwidth / 1e6:.0f} MB/s'))
     legend_below(ax, columns=2)
-    return figure
+    return ax.figure
 
 
 def _case(table, **made):

@@ -8,13 +8,13 @@ from functools import partial
 from operator import index
 from typing import Any, TypeAlias
 
-from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
-                                      Picture, Wrong, returned)
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Picture,
+                                      Wrong, returned)
 from d2lps.explaining import brief
 
 
 class Race:
-    """What has happened until `now`.
+    """The state of all workers at the time `now`.
 
     pushed: how often each worker has. computing: (when it ends, whose).
     waiting, done: workers. most: the greatest lead at the begin of a step.
@@ -41,6 +41,8 @@ def _ahead(race, rank):
 # A function of the race, the rank that pushes and whether it is its last push.
 # It returns the ranks that go on.
 Decide: TypeAlias = Callable[[Race, int, bool], Iterable[int]]
+# After each push, the ranks that go on.
+Replies: TypeAlias = Sequence[Sequence[int]]
 
 
 def play(decide: Decide, times: Sequence[Sequence[float]], pushes: int,
@@ -78,7 +80,7 @@ def repeat(said: Iterable[Sequence[int]]) -> Decide:
 
 
 def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
-        pushes: int, batches: Sequence[int] | None = None) -> Notes:
+        pushes: int, batches: Sequence[int] | None = None) -> Replies:
     """Whom the student's server let continue, after each push."""
     gate, said = answer(len(times), bound), []
 
@@ -95,7 +97,7 @@ def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
     return said
 
 
-def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
+def judge(said: Replies, bound: int, slack: int = 0, **case: Any) -> None:
     """Raise `Wrong` at the first wrong decision.
 
     slack: so many more or less ahead is forgiven.
@@ -143,7 +145,7 @@ def _why(race, r, rank, often, bound, slack):
     return why
 
 
-def judge_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
+def judge_figure(said: Replies, bound: int, times: Sequence[Sequence[float]],
                  pushes: int) -> None:
     """Gradients per second, as the chapter's own clock has them."""
     from d2lps.asynchrony.clock import virtual_clock
@@ -157,7 +159,7 @@ def judge_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
             f'{right.throughput:.2f} and at most {bound} are right.')
 
 
-def says_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
+def says_figure(said: Replies, bound: int, times: Sequence[Sequence[float]],
                 pushes: int) -> str:
     from d2lps.asynchrony.clock import virtual_clock
     race, all_wait = play(repeat(said), times, pushes), virtual_clock(

@@ -4,17 +4,19 @@ To chapter 18, notebooks/18-in-pytorch.ipynb.
 """
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
-                                      Picture, Wrong, returned, the_torch,
-                                      without)
+from d2lps.exercises.charts import draw_named
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Picture,
+                                      Wrong, returned, the_torch, without)
 from d2lps.explaining import brief
 from d2lps.figures import describe
 
+# For each worker and step: its events, and the gradients before and after.
+Events: TypeAlias = list[list[dict]]
 INPUTS = 3  # of each layer
 LR = 0.1
 
@@ -77,33 +79,33 @@ def run_buckets(answer: Answer, sizes: Sequence[int], most: int,
                 frozen: Sequence[str] = ()) -> list[list[str]]:
     model = network(sizes, dtype, frozen)
     without(answer, right_buckets)
-    found = returned(answer, model, most)
+    buckets = returned(answer, model, most)
     try:
-        return _names(model, found)
+        return _names(model, buckets)
     except (KeyError, TypeError, RuntimeError):  # PyTorch's: no dimension
-        raise Wrong(f'you return {_kind(found)}; list[list[Parameter]] is '
+        raise Wrong(f'you return {_kind(buckets)}; list[list[Parameter]] is '
                     "right, with the model's own parameters.",
                     anywhere=True) from None
 
 
-def _kind(found):
-    name = type(found).__name__
-    return f'{name}[{_kind(found[0])}]' if (
-        isinstance(found, (list, tuple)) and found) else name
+def _kind(value):
+    name = type(value).__name__
+    return f'{name}[{_kind(value[0])}]' if (
+        isinstance(value, (list, tuple)) and value) else name
 
 
-def judge_buckets(found: Notes, sizes: Sequence[int], most: int,
+def judge_buckets(buckets: list[list[str]], sizes: Sequence[int], most: int,
                   dtype: str = 'float32', frozen: Sequence[str] = ()) -> None:
     model = network(sizes, dtype, frozen)
     right = _names(model, right_buckets(model, most))
     nbytes = {name: param.numel() * param.element_size()
               for name, param in model.named_parameters()}
-    if [] in found:
-        raise Wrong(f'bucket {found.index([])} is empty; no empty bucket is '
+    if [] in buckets:
+        raise Wrong(f'bucket {buckets.index([])} is empty; no empty bucket is '
                     'right.')
     mine: list[str]
     theirs: list[str]
-    for k, (mine, theirs) in enumerate(zip_longest(found, right,
+    for k, (mine, theirs) in enumerate(zip_longest(buckets, right,
                                                    fillvalue=[])):
         if mine == theirs:
             continue
@@ -111,16 +113,16 @@ def judge_buckets(found: Notes, sizes: Sequence[int], most: int,
         if mine == theirs[:len(mine)] != []:
             name = theirs[len(mine)]
             place = f'There is still room for {name}, of {nbytes[name]} bytes.'
-        for name in sorted({*sum(found, [])} & {*frozen}):
+        for name in sorted({*sum(buckets, [])} & {*frozen}):
             place = f'{name} has requires_grad = False.'
-        raise Differs(f'bucket {k} has {_words(mine, nbytes)}; '
-                      f'{_words(theirs, nbytes)} is right', found, right,
+        raise Differs(f'bucket {k} has {_named(mine, nbytes)}; '
+                      f'{_named(theirs, nbytes)} is right', buckets, right,
                       values={}, place=place)
 
 
-def _words(names, nbytes):
-    return (f'{", ".join(names)} of {sum(nbytes[one] for one in names)} bytes'
-            if names else 'nothing')
+def _named(names, nbytes):
+    total = sum(nbytes[name] for name in names)
+    return f'{", ".join(names)} of {total} bytes' if names else 'nothing'
 
 
 def _loss(layers, use, rank, step):
@@ -132,8 +134,8 @@ def _loss(layers, use, rank, step):
 def run(answer: Answer, num_workers: int, sizes: Sequence[int], most: int,
         use: Sequence[Sequence[Sequence[int]]], steps: int = 1,
         keep: bool = False, frozen: Sequence[str] = (),
-        dtype: str = 'float32', buckets_of: Answer = right_buckets) -> Notes:
-    """Of each worker and step: what happened, and the gradients after it.
+        dtype: str = 'float32', buckets_of: Answer = right_buckets) -> Events:
+    """Events of each worker and step, and the gradients after it.
 
     use: for each step and rank, which layers the loss has, in which order.
     keep: zero_grad sets gradients to 0, not to None.
@@ -192,30 +194,30 @@ class Plain:
             param.grad = (flat / self.num_workers).view_as(param)
 
 
-def judge_means(found: Notes, **case: Any) -> None:
+def judge_means(notes: Events, **case: Any) -> None:
     """The gradients, whenever they were sent."""
     truth = run(Plain, **case)
     for step, workers in enumerate(zip(*truth)):
         for rank, right in enumerate(workers):
             for name in right['grads']:
-                lacks = [f'Rank {one} does not compute it in this step.'
-                         for one, notes in enumerate(workers)
-                         if ['grad', name] not in notes['events']]
+                lacks = [f'Rank {idle} does not compute it in this step.'
+                         for idle, other in enumerate(workers)
+                         if ['grad', name] not in other['events']]
                 place = lacks[0] if lacks else (
                     'Here zero_grad() sets each .grad to zeros.'
                     if case.get('keep') else
                     'The step before is right.' * (step > 0))
-                _judge_mean(found[rank][step], right, name,
+                _judge_mean(notes[rank][step], right, name,
                             f'step {step + 1}, rank {rank}: {name}.grad',
-                            len(found), place)
+                            len(notes), place)
 
 
 def _judge_mean(notes, right, name, where, n, place):
     """One gradient after a step. right: the notes of a right reducer."""
     mine, mean = notes['grads'].get(name), np.array(right['grads'][name])
     if np.shape(mine) != mean.shape:
-        words = 'None' if mine is None else f'of shape {np.shape(mine)}'
-        raise Wrong(f'{where} is {words} after finish(); shape {mean.shape} '
+        given = 'None' if mine is None else f'of shape {np.shape(mine)}'
+        raise Wrong(f'{where} is {given} after finish(); shape {mean.shape} '
                     'is right.')
     wrong = ~np.isclose(mine, mean, rtol=1e-4, atol=1e-6)
     if not wrong.any():
@@ -235,40 +237,40 @@ def _judge_mean(notes, right, name, where, n, place):
                   place=place, averaged='num_workers')
 
 
-def judge_calls(found: Notes, num_workers: int, sizes: Sequence[int],
+def judge_calls(notes: Events, num_workers: int, sizes: Sequence[int],
                 most: int, **case: Any) -> None:
-    """When each bucket left, whatever the gradients are."""
+    """The moment at which each bucket left, whatever the gradients are."""
     layers = network(sizes, case.get('dtype', 'float32'),
                      case.get('frozen', ()))
     buckets = right_buckets(layers, most)
-    elements = [sum(param.numel() for param in one) for one in buckets]
-    for step, workers in enumerate(zip(*found), 1):
+    elements = [sum(param.numel() for param in bucket) for bucket in buckets]
+    for step, workers in enumerate(zip(*notes), 1):
         for rank, worker in enumerate(workers):
             _judge_step(step, rank, worker['events'],
                         _names(layers, buckets), elements)
 
 
-def _moments(events, kind):
-    """For each all_reduce or wait(): how many gradients and finish() had come
-    before it, and its number.
+def _moments(events, wanted):
+    """A pair for each all_reduce or wait(): the number of gradients and of
+    finish() before it, and its value.
     """
-    return [(sum(what in ('grad', 'finish') for what, _ in events[:k]), value)
-            for k, (what, value) in enumerate(events) if what == kind]
+    return [(sum(kind in ('grad', 'finish') for kind, _ in events[:k]), value)
+            for k, (kind, value) in enumerate(events) if kind == wanted]
 
 
 def _judge_step(step, rank, events, names, elements):
     """Raise `Wrong` for the first bucket that leaves at a wrong moment."""
     where = f'step {step}, rank {rank}: '
-    came = [name for what, name in events if what == 'grad']
-    words = ['before the first hook',
-             *(f'in the hook of {name}' for name in came), 'in finish()']
+    came = [name for kind, name in events if kind == 'grad']
+    moments = ['before the first hook',
+               *(f'in the hook of {name}' for name in came), 'in finish()']
     left, due = _moments(events, 'all_reduce'), 0
     for k, (bucket, size) in enumerate(zip(names, elements)):
         there = [came.index(name) + 1 if name in came else len(came) + 1
                  for name in bucket]
         due = max(due, *there)
         if k == len(left):
-            raise Wrong(f'{where}bucket {k} never leaves; {words[due]} is '
+            raise Wrong(f'{where}bucket {k} never leaves; {moments[due]} is '
                         'right.')
         when, sent = left[k]
         if sent != size:
@@ -277,63 +279,63 @@ def _judge_step(step, rank, events, names, elements):
             raise Wrong(f'{where}all_reduce {k + 1} has {sent} elements; '
                         f'{size} are right, those of bucket {k}.{others}')
         if when != due:
-            lacking = [name for name, one in zip(bucket, there) if one > when]
+            lacking = [name for name, arrival in zip(bucket, there)
+                       if arrival > when]
             hint = ('The step before is right.' if step > 1 else
                     f'{lacking[0]}.grad has not come then.' if lacking else
                     f'It was full before, and waited for bucket {k - 1}.'
                     if max(there) < due else '')
-            raise Wrong(f'{where}bucket {k} leaves {words[when]}; '
-                        f'{words[due]} is right. {hint}'.rstrip())
+            raise Wrong(f'{where}bucket {k} leaves {moments[when]}; '
+                        f'{moments[due]} is right. {hint}'.rstrip())
     if len(left) > len(names):
         raise Wrong(f'{where}all_reduce is called {len(left)} times; '
                     f'{len(names)} times is right, once for each bucket.')
     for when, number in _moments(events, 'wait'):
         if when <= len(came):
             raise Wrong(f'{where}wait() of all_reduce {number} is called '
-                        f'{words[when]}; in finish() is right.')
+                        f'{moments[when]}; in finish() is right.')
 
 
-def judge(found: Notes, **case: Any) -> None:
-    judge_calls(found, **case)
-    judge_means(found, **case)
+def judge(notes: Events, **case: Any) -> None:
+    judge_calls(notes, **case)
+    judge_means(notes, **case)
 
 
 def picture(buckets_of: Answer, reducer: Answer) -> Picture:
-    """What happens on two workers in a step, one thing after the other."""
+    """The events on two workers in a step, one after the other."""
     from d2lps.pictures.rows import WIDE, new_figure
     buckets = run_buckets(buckets_of, SHOWN['sizes'], SHOWN['most'])
-    found = run(reducer, 2, **SHOWN, buckets_of=buckets_of)
-    events = [worker[0]['events'] for worker in found]
-    rows = max(len(buckets), *(len(_moments(one, 'all_reduce'))
-                               for one in events))
+    workers = run(reducer, 2, **SHOWN, buckets_of=buckets_of)
+    events = [worker[0]['events'] for worker in workers]
+    rows = max(len(buckets), *(len(_moments(column, 'all_reduce'))
+                               for column in events))
     figure = new_figure(WIDE, 1.2 + 0.7 * (1 + rows))
-    for rank, ax in enumerate(figure.subplots(2, sharex=True)):
-        _draw(ax, rank, events[rank], buckets, rows, max(map(len, events)))
-    ax.set_xlabel('one thing after the other (w: weight, b: bias)')
+    for rank, ax in enumerate(figure.subplots(2)):
+        _draw(ax, rank, events[rank], buckets, rows)
+    ax.set_xlabel('one event after the other (w: weight, b: bias)')
     return figure
 
 
-def _draw(ax, rank, events, buckets, rows, until):
+def _draw(ax, rank, events, buckets, rows):
     """A row of gradients, and below it a row for each bucket's all-reduce."""
     from d2lps.pictures.drawing import color
-    from d2lps.pictures.rows import draw_bars, name_bar, row_axes
+    from d2lps.pictures.rows import draw_bars, row_axes
     from d2lps.pictures.style import GRAY
-    row_axes(['gradients', *(f'bucket {k}' for k in range(rows))], until,
-             ax=ax, title=f'rank {rank}')
+    row_axes(['gradients', *(f'bucket {k}' for k in range(rows))],
+             len(events), ax=ax, title=f'rank {rank}')
     ax.set_xticks([])
     describe(ax, f'On rank {rank}: ' + ', '.join(
-        f'{what} {value}' for what, value in events) + '.')
+        f'{kind} {value}' for kind, value in events) + '.')
     fills = {name: color(k) for k, bucket in enumerate(buckets)
              for name in bucket}
     left = []  # when each all-reduce was called
-    for x, (what, value) in enumerate(events):
-        if what == 'grad':
-            fill = fills.get(value, GRAY)
-            draw_bars(ax, [(x, x + 0.94, 0)], fill)
-            name_bar(ax, x, x + 0.94, 0, value[:value.index('.') + 2], fill)
-        elif what == 'all_reduce':
+    for x, (kind, value) in enumerate(events):
+        if kind == 'grad':
+            draw_named(ax, [(x, x + 0.94, 0, value[:value.index('.') + 2])],
+                       fills.get(value, GRAY))
+        elif kind == 'all_reduce':
             left.append(x)
-        elif what == 'wait':
+        elif kind == 'wait':
             draw_bars(ax, [(left[value - 1], x + 0.9, value)],
                       color(value - 1))
         else:

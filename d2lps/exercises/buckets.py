@@ -5,14 +5,13 @@ To chapter 15, notebooks/15-overlap.ipynb.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
-from operator import index
-from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
 from d2lps.exercises.checking import (SLOWER, Answer, Case, Check, Differs,
-                                      Notes, Picture, Wrong, in_time, returned)
+                                      Picture, Wrong, in_time, returned,
+                                      whole_numbers)
 from d2lps.explaining import brief
 
 # Unlike layers, and a high latency: no size for all buckets is good here.
@@ -38,7 +37,7 @@ def end_of_step(buckets: Iterable[Iterable[int]], backward: Sequence[float],
 
 
 def _messages(buckets, backward, nbytes, bandwidth, latency):
-    """Of each message: when it is ready, starts, ends."""
+    """Times at which each message is ready, starts and ends."""
     end = 0
     for layers in buckets:
         ready = sum(backward[min(layers, default=len(backward)):])
@@ -59,23 +58,19 @@ def _link(latency_ms: float, MB_per_s: float, ms: Sequence[float] = (),
             MB_per_s * 1e6, latency_ms / 1e3)
 
 
-def run(answer: Answer, **case: Any) -> Notes:
+def run(answer: Answer, **case: Any) -> list[list[int]]:
     """The buckets as lists of layers."""
     link = _link(**case)
     n = len(link[0])
     with in_time(MOST_SECONDS, lambda: (
             f'no result after {MOST_SECONDS} s, the limit.'
             + f' There are 2 ** {n - 1} ways to cut {n} layers.' * (n > 20))):
-        buckets = returned(answer, *link)
-        try:
-            return [[index(layer) for layer in bucket] for bucket in buckets]
-        except TypeError:
-            raise Wrong(f'you return {short(buckets):.60}; a list of lists '
-                        'of whole numbers, such as [[2], [1, 0]], is right.',
-                        anywhere=True) from None
+        return whole_numbers(
+            returned(answer, *link), 2, 'a list of lists of whole numbers, '
+            'such as [[2], [1, 0]], is right.')
 
 
-def judge_once(buckets: Notes, **case: Any) -> None:
+def judge_once(buckets: list[list[int]], **case: Any) -> None:
     """Each layer in one bucket, and the buckets in the order of `ready`."""
     link = _link(**case)
     _judge_layers(buckets, len(link[0]))
@@ -110,7 +105,7 @@ def _judge_layers(buckets, n):
             if missing == [*range(len(missing))] else {})
 
 
-def judge_time(buckets: Notes, **case: Any) -> None:
+def judge_time(buckets: list[list[int]], **case: Any) -> None:
     """No other buckets end the step earlier."""
     link = _link(**case)
     _judge_layers(buckets, len(link[0]))

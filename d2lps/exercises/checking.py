@@ -1,4 +1,4 @@
-"""What the check cells of all exercises do, for students and in grading.
+"""The check cells of all exercises, for students and in grading.
 
 A check has two halves. `run` calls the student's function and notes the
 result in plain numbers; it runs in the same process as the student's code.
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from importlib import import_module
+from operator import index
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -71,26 +72,26 @@ class Wrong(Exception):
     anywhere: whether this has nothing to do with the numbers of a case.
     """
 
-    def __init__(self, words: str, *, anywhere: bool = False) -> None:
-        super().__init__(words)
+    def __init__(self, text: str, *, anywhere: bool = False) -> None:
+        super().__init__(text)
         self.anywhere = anywhere
 
     def _render_traceback_(self) -> list[str]:
         """IPython shows these lines in place of a traceback of our files."""
-        words = str(self)
-        if re.match('[a-z]+,? (?!=)', words):  # no name of a value
-            words = words[:1].upper() + words[1:]
-        return textwrap.wrap(f'Not yet. {words}', COLUMNS)
+        text = str(self)
+        if re.match('[a-z]+,? (?!=)', text):  # no name of a value
+            text = text[:1].upper() + text[1:]
+        return textwrap.wrap(f'Not yet. {text}', COLUMNS)
 
 
 class WrongForm(Wrong):
-    """What was returned is no result: `run` has said so."""
+    """The answer returned no result: `run` has said so."""
 
 
 class Differs(Wrong):
     """A result is not the right one: `explain` looks for what they share.
 
-    words: what came, and what is right. got: the result. wanted: the right
+    text: what came, and what is right. got: the result. wanted: the right
     one; None if many results are, and the judge of the check tells.
     near: see `same`. values: of the case, under the names that the student
     knows; else the case itself. known: facts that the judge has found, such
@@ -99,11 +100,11 @@ class Differs(Wrong):
     unit, summed, averaged: see `explain`.
     """
 
-    def __init__(self, words: str, got: Any, wanted: Any = None,
+    def __init__(self, text: str, got: Any, wanted: Any = None,
                  near: float = NEAR, values: Case | None = None,
                  known: Facts | None = None, place: str = '', unit: str = '',
                  summed: str = '', averaged: str = '') -> None:
-        super().__init__(words)
+        super().__init__(text)
         self.place = place
         self.about = {'unit': unit, 'summed': summed, 'averaged': averaged}
         self.got, self.wanted, self.near = got, wanted, near
@@ -162,7 +163,7 @@ _FACTS: Case = {}  # what `returned` has seen since the notes were begun
 
 
 def returned(answer: Answer, *arguments: Any) -> Any:
-    """What a student's function returns; raises `Wrong` if that is None."""
+    """The result of a student's function; raises `Wrong` if it is None."""
     result = answer(*arguments)
     if isinstance(result, np.ndarray):
         _FACTS['dtype'] = result.dtype.name
@@ -225,16 +226,16 @@ def check(exercise: str, part: str, answer: Answer) -> None:
         judge_notes(chosen, notes, chosen.cases)
     except Wrong as error:
         told[part] = str(error)
-        first = next(one for one in module_of(exercise).CHECKS
-                     if told.get(one) == told[part])
+        first = next(name for name in module_of(exercise).CHECKS
+                     if told.get(name) == told[part])
         if first != part:
             raise Wrong(f'This is as in `{first}`.') from None
         raise
-    words = chosen.right
+    text = chosen.right
     if chosen.says:
         first = json.loads(notes)['cases'][0]['notes']
-        words += f' {chosen.says(first, **chosen.cases[0])}'
-    print(f'Right: {words}')
+        text += f' {chosen.says(first, **chosen.cases[0])}'
+    print(f'Right: {text}')
 
 
 _TOLD: dict[str, dict[str, str]] = {}  # exercise, part: the last message
@@ -282,7 +283,7 @@ def scalar(returned: Any) -> Any:
 
 
 def number(returned: Any, wanted: str = 'a number is right') -> float:
-    """What a student's function returned, as a number.
+    """The result of a student's function, as a number.
 
     Raises `Wrong` if it is none; wanted: words of the message. True is no
     number, and a text is none, either.
@@ -294,6 +295,41 @@ def number(returned: Any, wanted: str = 'a number is right') -> float:
         except (OverflowError, TypeError, ValueError):
             pass
     raise Wrong(f'you return {brief(returned)}; {wanted}.', anywhere=True)
+
+
+def numbers(returned: Any, count: int, wanted: str) -> list[float]:
+    """The finite numbers that a student's function returned, so many.
+
+    Raises `Wrong` for anything else; wanted: its words about what is right.
+    """
+    try:
+        if not isinstance(returned, (str, bytes, dict)):
+            values = np.array([*returned], float)
+            if values.shape == (count,) and np.isfinite(values).all():
+                return values.tolist()
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise Wrong(f'you return {brief(returned)}; {wanted}', anywhere=True)
+
+
+def whole_numbers(returned: Any, depth: int, wanted: str) -> list:
+    """A list of whole numbers, or of such lists, that a student returned.
+
+    depth: 1 for a list of numbers, 2 for a list of lists. Raises `Wrong` for
+    anything else; wanted: its words about what is right.
+    """
+    def plain(value, depth):
+        if not depth:
+            return index(value)
+        if isinstance(value, (str, bytes, dict)):
+            raise TypeError
+        return [plain(part, depth - 1) for part in value]
+
+    try:
+        return plain(returned, depth)
+    except TypeError:
+        raise Wrong(f'you return {brief(returned)}; {wanted}',
+                    anywhere=True) from None
 
 
 @contextmanager
@@ -309,9 +345,9 @@ def unchanged(**arguments: Any) -> Iterator[None]:
 
 def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
     """The functions that a module defines itself, for `without`."""
-    return [one for one in vars(module).values()
-            if inspect.isfunction(inspect.unwrap(one))
-            and inspect.unwrap(one).__module__ == module.__name__]
+    return [value for value in vars(module).values()
+            if inspect.isfunction(inspect.unwrap(value))
+            and inspect.unwrap(value).__module__ == module.__name__]
 
 
 def without(answer: Answer, *functions: Callable[..., Any]) -> None:
@@ -323,47 +359,47 @@ def without(answer: Answer, *functions: Callable[..., Any]) -> None:
     """
     names = {function.__name__ for function in functions}
     for code, outside in _codes(answer):
-        for one in dis.get_instructions(code):
-            if one.opname not in READS:
+        for step in dis.get_instructions(code):
+            if step.opname not in READS:
                 continue
-            value = outside.get(one.argval) if one.opname in GLOBAL else None
-            module = value.__name__ if inspect.ismodule(value) else one.argval
+            value = outside.get(step.argval) if step.opname in GLOBAL else None
+            module = value.__name__ if inspect.ismodule(value) else step.argval
             if module.startswith('d2lps.exercises') or any(
                     value is function for function in functions) or (
-                    one.opname not in GLOBAL and one.argval in names):
-                of = '' if one.argval.startswith('d2lps') else ' of d2lps'
-                raise Wrong(f'`{one.argval}`{of} is used. Write yours without '
-                            'it.', anywhere=True)
+                    step.opname not in GLOBAL and step.argval in names):
+                of = '' if step.argval.startswith('d2lps') else ' of d2lps'
+                raise Wrong(f'`{step.argval}`{of} is used. Write yours '
+                            'without it.', anywhere=True)
 
 
 def _codes(answer):
     """The code of a function or class and of what it names, with globals."""
     todo, seen = [answer], set()
     while todo:
-        one = todo.pop()
-        if inspect.isclass(one):
-            todo += filter(inspect.isfunction, vars(one).values())
-        if not inspect.isfunction(one) or one in seen or (
-                one.__module__ or '').startswith('d2lps'):
+        value = todo.pop()
+        if inspect.isclass(value):
+            todo += filter(inspect.isfunction, vars(value).values())
+        if not inspect.isfunction(value) or value in seen or (
+                value.__module__ or '').startswith('d2lps'):
             continue
-        seen.add(one)
-        codes = [one.__code__]
+        seen.add(value)
+        codes = [value.__code__]
         for code in codes:
-            yield code, one.__globals__
+            yield code, value.__globals__
             codes += filter(inspect.iscode, code.co_consts)
-            todo += [one.__globals__.get(name) for name in code.co_names]
+            todo += [value.__globals__.get(name) for name in code.co_names]
 
 
 @contextmanager
-def in_time(seconds: float, words: Callable[[], str]) -> Iterator[None]:
+def in_time(seconds: float, text_of: Callable[[], str]) -> Iterator[None]:
     """Raise `Wrong` if the code inside `with` computes for too long.
 
-    seconds: of processor time. words: gives the text of `Wrong`.
+    seconds: of processor time. text_of(): the text of `Wrong`.
     Without signals, as in a browser tab, only Python code is ended, and before
     Python 3.12 nothing is.
     """
     if not hasattr(signal, 'setitimer'):
-        with _ended_loops(seconds, words):
+        with _ended_loops(seconds, text_of):
             yield
         return
     if threading.current_thread() is not threading.main_thread():
@@ -371,7 +407,7 @@ def in_time(seconds: float, words: Callable[[], str]) -> Iterator[None]:
         return
 
     def stop(*_):
-        raise Wrong(words())
+        raise Wrong(text_of())
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -383,7 +419,7 @@ def in_time(seconds: float, words: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def _ended_loops(seconds, words):
+def _ended_loops(seconds, text_of):
     """`in_time` without signals: a look at the clock in each round and call.
 
     Rounds of loops and calls of functions, as in a recursion without a loop.
@@ -395,12 +431,13 @@ def _ended_loops(seconds, words):
     end, watch = time.monotonic() + seconds, sys.monitoring
     tool = 3 if watch.get_tool(3) is None else 4  # one inside another
     events = watch.events.JUMP, watch.events.PY_START
-    ours = {one.__code__.co_filename for one in (contextmanager, check)}
+    ours = {function.__code__.co_filename
+            for function in (contextmanager, check)}
 
     def look(code, *_):
         # What tidies up afterwards must not be ended.
         if time.monotonic() > end and code.co_filename not in ours:
-            raise Wrong(words())
+            raise Wrong(text_of())
 
     watch.use_tool_id(tool, 'd2lps')
     for event in events:
@@ -471,30 +508,30 @@ def judge_notes(chosen: Check, notes: str, cases: Sequence[Case]) -> None:
     judged: list[tuple[Case, Wrong | None]] = []
     source: Case = {}
     try:
-        found = json.loads(notes)
-        source = dict(found['source'])
-        for taken, case in zip(found['cases'], cases):
+        noted = json.loads(notes)
+        source = dict(noted['source'])
+        for taken, case in zip(noted['cases'], cases):
             judged.append((case, _fault_of(chosen, taken, case)))
             if 'wrong' in taken:
                 break
-        if len(judged) < len(cases) and not any(one for _, one in judged):
+        if len(judged) < len(cases) and not any(wrong for _, wrong in judged):
             raise ValueError('cases are missing')
     except Exception as error:  # `run` did not make these notes
-        if not any(one for _, one in judged):
+        if not any(wrong for _, wrong in judged):
             raise Wrong('what your function returned could not be judged '
                         f'({type(error).__name__}). Does it return what the '
                         'exercise asks for?') from None
     for case, fault in judged:
         if fault:
-            words = f'{str(fault).rstrip(".")}.'
+            text = f'{str(fault).rstrip(".")}.'
             if hint := _hint(chosen, judged, source):
-                words += f' {hint}'
-            raise Wrong(words if fault.anywhere else
-                        f'{_words(chosen, case)}{words}')
+                text += f' {hint}'
+            raise Wrong(text if fault.anywhere else
+                        f'{_start(chosen, case)}{text}')
 
 
 def _fault_of(chosen, taken, case):
-    """What is wrong with the notes of a case, or None."""
+    """The fault of the notes of a case, or None."""
     if 'wrong' in taken:
         kind = WrongForm if taken['form'] else Wrong
         return kind(str(taken['wrong']), anywhere=bool(taken['anywhere']))
@@ -506,7 +543,7 @@ def _fault_of(chosen, taken, case):
 
 
 def _hint(chosen, judged, source):
-    """What all cases have in common in which the result differs, or ''."""
+    """A fact about all cases in which the result differs, or ''."""
     try:
         return _fact(chosen, judged, source)
     except Exception:  # notes that no answer makes
@@ -562,16 +599,16 @@ def student_line(error: BaseException) -> str:
     return f', in line {own[-1].lineno} of its cell: `{own[-1].line}`'
 
 
-def _words(chosen, case):
+def _start(chosen, case):
     """The beginning of a message: which case it is.
 
-    Without words of the check's own: its numbers and texts. A seed tells a
+    Without a form of the check's own: its numbers and texts. A seed tells a
     student nothing.
     """
-    words = chosen.case.format(**case) if chosen.case is not None else (
+    text = chosen.case.format(**case) if chosen.case is not None else (
         ', '.join(f'{name} = {value}' for name, value in case.items()
                   if name != 'seed' and isinstance(value, (int, float, str))))
-    return f'{words}: ' if words else ''
+    return f'{text}: ' if text else ''
 
 
 def _plain(value):

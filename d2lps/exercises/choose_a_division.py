@@ -5,19 +5,21 @@ To chapter 20, notebooks/20-what-do-i-choose.ipynb. The planner judges.
 import math
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from d2lps.collectives.machines.rates import CARD
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, returned, without)
-from d2lps.explaining import brief, same
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      numbers, returned, without)
+from d2lps.explaining import same
 from d2lps.planning import (A100, H100, LLAMA3_8B, Division, Gpu, Step,
-                            Transformer, divisions, memory, plan, step_time)
+                            Transformer, best_divisions, divisions, memory,
+                            step_time)
 from d2lps.planning.divide import fits_model
-from d2lps.planning.gpu_memory import (held, layer_activations, per_token,
-                                       stage_layers, stage_parameters)
+from d2lps.planning.gpu_memory import (layer_activations, model_states,
+                                       per_token, stage_layers,
+                                       stage_parameters)
 from d2lps.planning.ranking import SIDES
 
 FREE = 1 / 8  # of a GPU's memory, for what the planner does not know
@@ -26,7 +28,7 @@ BYTES = 'weights', 'gradients', 'optimizer state', 'activations'
 
 
 class Cluster(NamedTuple):
-    """What is to be trained, and on what. batch: sequences in a step."""
+    """A model and the GPUs that train it. batch: sequences in a step."""
     model: Transformer
     gpus: int
     batch: int
@@ -53,7 +55,8 @@ def _right(model, d):
             * min(d.micro_batches, d.pipeline))
     if d.recompute == 'full':  # the layer in work
         kept += layer_activations(model, d.but(recompute='none'))
-    return [*held(stage_parameters(model, d), d.data * d.context, d.zero),
+    return [*model_states(stage_parameters(model, d), d.data * d.context,
+                          d.zero),
             kept]
 
 
@@ -68,35 +71,29 @@ def _steps_to(division):
 
 
 def run_bytes(answer: Answer, layers: int, hidden: int,
-              sequence: int = 2048, **division: Any) -> Notes:
+              sequence: int = 2048, **division: Any) -> list[list[float]]:
     """Four numbers of bytes for each division of `_steps_to`."""
-    without(answer, held, layer_activations, memory, per_token, stage_layers,
-            stage_parameters)
+    without(answer, model_states, layer_activations, memory, per_token,
+            stage_layers, stage_parameters)
     model = _model(layers, hidden, sequence)
     return [_four(returned(answer, model, d)) for d in _steps_to(division)]
 
 
-def _four(found):
-    try:
-        numbers = np.array([*found], float)
-        if numbers.shape == (4,) and np.isfinite(numbers).all():
-            return numbers
-    except (TypeError, ValueError):
-        pass
-    raise Wrong(f'you return {brief(found)}; four numbers of bytes are right: '
-                f'{", ".join(BYTES)}.', anywhere=True)
+def _four(result):
+    return numbers(result, 4, 'four numbers of bytes are right: '
+                   f'{", ".join(BYTES)}.')
 
 
-def judge_bytes(found: Notes, layers: int, hidden: int,
+def judge_bytes(notes: list[list[float]], layers: int, hidden: int,
                 sequence: int = 2048, **division: Any) -> None:
     model, steps = _model(layers, hidden, sequence), _steps_to(division)
-    for name, mine, true in zip(BYTES, np.transpose(found), np.transpose(
+    for name, mine, true in zip(BYTES, np.transpose(notes), np.transpose(
             [_right(model, d) for d in steps])):
         right = [same(*pair) for pair in zip(mine.tolist(), true.tolist())]
         if not right[-1]:
             tokens = f' and sequences of {sequence:,}' * (sequence != 2048)
             raise Differs(
-                f'for {_words(steps[-1])}{tokens} you count '
+                f'for {_code_of(steps[-1])}{tokens} you count '
                 f'{_bytes(mine[-1])} of {name}; {_bytes(true[-1])} is right',
                 float(mine[-1]), float(true[-1]),
                 values={**vars(model), **division}, unit='bytes',
@@ -109,7 +106,7 @@ def _bytes(number):
 
 
 def _place(mine, true, first, division):
-    """With which field a number begins to be wrong."""
+    """Words about the field with which a number begins to be wrong."""
     if not first:
         return (f'On one GPU, with Division(), you count {_bytes(mine[0])}; '
                 f'{_bytes(true[0])} is right.')
@@ -122,7 +119,7 @@ def _fields(division):
     return [f'{name}={value!r}' for name, value in division.items()]
 
 
-def _words(division):
+def _code_of(division):
     """A division as code: the fields that are not left as they are."""
     usual = asdict(Division())
     return 'Division({})'.format(', '.join(_fields({
@@ -130,18 +127,25 @@ def _words(division):
         if value != usual[name]})))
 
 
-def run_choice(answer: Answer, cluster: str, network: float = 1) -> Notes:
+class Choice(TypedDict):
+    """Two divisions as dictionaries, and the part that slows the rival."""
+    mine: dict
+    rival: dict
+    part: str
+
+
+def run_choice(answer: Answer, cluster: str, network: float = 1) -> Choice:
     """The choice, the rival, and the part in which the rival is slower."""
-    without(answer, plan, divisions)
-    found = returned(answer, cluster)
+    without(answer, best_divisions, divisions)
+    choice = returned(answer, cluster)
     try:
-        mine, rival, part = found
+        mine, rival, part = choice
         if not (isinstance(mine, Division) and isinstance(rival, Division)
                 and isinstance(part, str)):
             raise TypeError
     except (TypeError, ValueError):
-        parts = found if isinstance(found, (list, tuple)) else [found]
-        kinds = ', '.join(type(one).__name__ for one in parts)
+        parts = choice if isinstance(choice, (list, tuple)) else [choice]
+        kinds = ', '.join(type(value).__name__ for value in parts)
         raise Wrong(f'you return {kinds}; Division, Division, str are right: '
                     'yours, a rival, and the name of a part.', anywhere=True
                     ) from None
@@ -150,9 +154,9 @@ def run_choice(answer: Answer, cluster: str, network: float = 1) -> Notes:
 
 def _asked(cluster, network):
     """The cluster, with a faster or slower network."""
-    found = CLUSTERS[cluster]
-    return found._replace(gpu=replace(
-        found.gpu, network=network * found.gpu.network))
+    asked = CLUSTERS[cluster]
+    return asked._replace(gpu=replace(
+        asked.gpu, network=network * asked.gpu.network))
 
 
 def _step(cluster, division):
@@ -167,11 +171,11 @@ def _limit(network):
 def _near(cluster, network):
     """All divisions that fit and are near the best: {division: seconds}."""
     asked = _asked(cluster, network)
-    found = {d: _step(asked, d).seconds for d in divisions(*asked)
-             if d.interleave == 1
-             and memory(asked.model, d).total <= asked.most()}
-    return {d: seconds for d, seconds in found.items()
-            if seconds <= _limit(network) * min(found.values())}
+    seconds_of = {d: _step(asked, d).seconds for d in divisions(*asked)
+                  if d.interleave == 1
+                  and memory(asked.model, d).total <= asked.most()}
+    return {d: seconds for d, seconds in seconds_of.items()
+            if seconds <= _limit(network) * min(seconds_of.values())}
 
 
 def _kind(division):
@@ -180,12 +184,12 @@ def _kind(division):
 
 def _look_at(name, asked, d):
     """Raise `Wrong` if a division is not possible here, or does not fit."""
-    for what, has, right, factors in (
+    for count_of, has, right, factors in (
             ('GPUs', d.gpus, asked.gpus, SIDES),
             ('sequences in a step', d.batch, asked.batch,
              ('data', 'micro_batch', 'micro_batches'))):
         if has != right:
-            raise Wrong(f'{name} has {has} {what}; {right} are right: the '
+            raise Wrong(f'{name} has {has} {count_of}; {right} are right: the '
                         f'product of {", ".join(factors)}.')
     why = fits_model(asked.model, d)
     if why or d.interleave > 1:
@@ -199,8 +203,8 @@ def _look_at(name, asked, d):
                     f'{need[k] / 1e9:.1f} GB of it are {BYTES[k]}.')
 
 
-def judge_choice(found: Notes, cluster: str, network: float = 1) -> None:
-    asked, mine = _asked(cluster, network), Division(**found['mine'])
+def judge_choice(notes: Choice, cluster: str, network: float = 1) -> None:
+    asked, mine = _asked(cluster, network), Division(**notes['mine'])
     _look_at('your choice', asked, mine)
     step, near = _step(asked, mine), _near(cluster, network)
     most = _limit(network) * min(near.values())
@@ -218,9 +222,9 @@ def judge_choice(found: Notes, cluster: str, network: float = 1) -> None:
                 f'fast division it takes {fewer:.2f} s.')
 
 
-def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
-    asked, part = _asked(cluster, network), found['part']
-    mine, rival = (Division(**found[name]) for name in ('mine', 'rival'))
+def judge_rival(notes: Choice, cluster: str, network: float = 1) -> None:
+    asked, part = _asked(cluster, network), notes['part']
+    mine, rival = (Division(**notes[name]) for name in ('mine', 'rival'))
     if part not in Step._fields:
         raise Wrong(f'you return the part {part!r}; one of '
                     f'{", ".join(Step._fields)} is right.', anywhere=True)
@@ -252,9 +256,10 @@ def picture(choose: Answer) -> Picture:
     from d2lps.pictures.rows import legend_below
     steps = {}
     for name in CLUSTERS:
-        asked, found = _asked(name, 1), run_choice(choose, name)
-        for who, key in ('you', 'mine'), ('your rival', 'rival'):
-            d = Division(**found[key])
+        asked, choice = _asked(name, 1), run_choice(choose, name)
+        for who, division in (('you', choice['mine']),
+                              ('your rival', choice['rival'])):
+            d = Division(**division)
             step, need = _step(asked, d), memory(asked.model, d)
             steps[f'{name}, {who}: {step.seconds:.1f} s, '
                   f'{need.total / 1e9:.0f} GB'] = step

@@ -70,9 +70,9 @@ class Counted:
 
     def _added(self, other, add):
         numbers = self._numbers(other)
-        for one in self, other:
-            if getattr(one, 'message', None) is not None:
-                one.message[3] = 'sum'
+        for array in self, other:
+            if getattr(array, 'message', None) is not None:
+                array.message[3] = 'sum'
         return add(self.data, numbers)
 
     def __add__(self, other: Any) -> 'Counted':
@@ -92,9 +92,9 @@ class Counted:
 def busiest(messages: Iterable[Sequence],
             k: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Numbers over the link of each of k devices: {way: (into, out of)}."""
-    found = {way: (np.zeros(k), np.zeros(k)) for way in ('sum', 'back')}
+    links = {way: (np.zeros(k), np.zeros(k)) for way in ('sum', 'back')}
     for src, dst, size, way in messages:
-        into, out = found[way]
+        into, out = links[way]
         into[dst] += size
         out[src] += size
-    return found
+    return links

@@ -80,7 +80,7 @@ class Disk:
 
     @property
     def off(self) -> bool:
-        """Is the power gone?"""
+        """True if the power is gone."""
         return len(self.diary) == self._ends_after
 
     def after_power_cut(self, left: str) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Disk:
 
 
 def state_of(step: int, seed: int, size: int) -> dict[str, Any]:
-    """What the chapter's training keeps in a checkpoint."""
+    """The state that the chapter's training keeps in a checkpoint."""
     draw = random.Random(seed * 100_003 + step)
     return {'params': [draw.random() for _ in range(size)],
             'momenta': [draw.random() for _ in range(size)],
@@ -136,29 +136,29 @@ def save_all(answer: Answer, disk: Disk, steps: Sequence[int], seed: int,
 
 
 def load(answer: Answer, files: Mapping[str, str]) -> dict[str, Any]:
-    """What a new process loads from these files, or how it failed."""
+    """Notes of a new process that loads from these files."""
     disk = Disk(files)
     note = {'names': disk.names(), 'reads': disk.reads}
     load = answer(disk).load
     try:
-        found = load()
+        loaded = load()
     except NotImplementedError:  # the student has not begun
         raise
     except Exception as error:
-        words = f'{type(error).__name__}: {error}'
-        return {**note, 'error': words.split(': line ')[0][:80]}
-    if found is None and not returns(load):
+        reason = f'{type(error).__name__}: {error}'
+        return {**note, 'error': reason.split(': line ')[0][:80]}
+    if loaded is None and not returns(load):
         raise Wrong(nothing_returned(load), anywhere=True)
-    if found is not None and (not isinstance(found, (list, tuple)) or
-                              len(found) != 2):
-        raise Wrong(f'`load` returned {found!r:.30} …; (step, state) or None '
+    if loaded is not None and (not isinstance(loaded, (list, tuple)) or
+                               len(loaded) != 2):
+        raise Wrong(f'`load` returned {loaded!r:.30} …; (step, state) or None '
                     'is right.', anywhere=True)
     note['reads'] = [*disk.reads]
     try:
         again = answer(disk).load()
     except Exception:
         again = None
-    return {**note, 'found': found, 'again': again == found}
+    return {**note, 'loaded': loaded, 'again': again == loaded}
 
 
 def train(answer: Answer, cuts: Sequence[int | None], left: str,
@@ -187,10 +187,10 @@ def train(answer: Answer, cuts: Sequence[int | None], left: str,
                 'cuts': number + (now is not None),
                 'diary': ['a first power cut' if number else 'the start',
                           *disk.diary]}
-        found = (note.get('found') or [None])[0]
-        if now is None or 'error' in note or found not in may:
+        loaded = (note.get('loaded') or [None])[0]
+        if now is None or 'error' in note or loaded not in may:
             break
         steps = [step + shift for step in steps
-                 if found is None or step > found]
-        done = found
+                 if loaded is None or step > loaded]
+        done = loaded
     return note

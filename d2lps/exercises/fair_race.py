@@ -7,13 +7,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
-                                      Picture, Wrong, number, returned)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Picture,
+                                      Wrong, number, returned)
 from d2lps.explaining import brief
 from d2lps.figures import describe
 
@@ -57,9 +58,18 @@ def virtual_machine(names: Sequence[str], ms: Sequence[float],
     return run
 
 
+class Runs(TypedDict):
+    """The runs that a student's function made, and its result.
+
+    order: of each run, the number of its program. ms: of each program.
+    """
+    order: list[int]
+    ms: list[float]
+
+
 def run(answer: Answer, machine: str, names: Sequence[str],
-        **world: Any) -> Notes:
-    """Which runs the student's function made, and what it returned."""
+        **world: Any) -> Runs:
+    """The runs that the student's function made, and its result."""
     order: list[int] = []
     time_of = virtual_machine(names, **world)
     too_many = Wrong(
@@ -75,32 +85,32 @@ def run(answer: Answer, machine: str, names: Sequence[str],
             raise too_many
         return time_of(name)
 
-    found = returned(answer, [*names], repetition)
+    result = returned(answer, [*names], repetition)
     if len(order) > MOST_RUNS:  # the student's code caught our error
         raise too_many
-    return {'order': order, 'ms': _numbers(found, names)}
+    return {'order': order, 'ms': _numbers(result, names)}
 
 
-def _numbers(found, names):
-    """What was returned for each name, as floats."""
-    if hasattr(found, 'keys') and {*found.keys()} == {*names}:
-        found = [found[name] for name in names]
-    if not isinstance(found, (list, tuple, np.ndarray)) or (
-            len(found) != len(names)):
-        raise Wrong(f'you return {brief(found)}; the ms of each of {names} '
+def _numbers(result, names):
+    """The result for each name, as floats."""
+    if hasattr(result, 'keys') and {*result.keys()} == {*names}:
+        result = [result[name] for name in names]
+    if not isinstance(result, (list, tuple, np.ndarray)) or (
+            len(result) != len(names)):
+        raise Wrong(f'you return {brief(result)}; the ms of each of {names} '
                     'are right.')
-    numbers = [number(one, 'one number of ms for each program is right')
-               for one in found]
-    for name, one in zip(names, numbers):
-        if not (math.isfinite(one) and one > 0):
-            raise Wrong(f'for {name!r} you return {one:g}; a number of ms '
+    numbers = [number(time, 'one number of ms for each program is right')
+               for time in result]
+    for name, time in zip(names, numbers):
+        if not (math.isfinite(time) and time > 0):
+            raise Wrong(f'for {name!r} you return {time:g}; a number of ms '
                         'above 0 is right.')
     return numbers
 
 
 def replay(order: Sequence[int], names: Sequence[str],
            **world: Any) -> list[list[tuple[int, float]]]:
-    """Of each name: its runs, as (number of the run, ms)."""
+    """The runs of each name, as (number of the run, ms)."""
     machine = virtual_machine(names, **world)
     runs: list[list[tuple[int, float]]] = [[] for _ in names]
     for place, k in enumerate(order):
@@ -108,34 +118,34 @@ def replay(order: Sequence[int], names: Sequence[str],
     return runs
 
 
-def worst_pair(found: Sequence[float],
+def worst_pair(mine: Sequence[float],
                ms: Sequence[float]) -> tuple[float, int, int]:
-    """How far the worst ratio is away, and whose it is: (share, i, j)."""
-    pairs = [(abs(found[i] / found[j] / (ms[i] / ms[j]) - 1), i, j)
+    """The relative error of the worst ratio, and its two programs."""
+    pairs = [(abs(mine[i] / mine[j] / (ms[i] / ms[j]) - 1), i, j)
              for i in range(len(ms)) for j in range(len(ms))
              if i != j and ms[i] >= ms[j]]
     return max(pairs)
 
 
-def judge(notes: Notes, machine: str, names: Sequence[str],
+def judge(notes: Runs, machine: str, names: Sequence[str],
           ms: Sequence[float], **world: Any) -> None:
     """Every ratio within 2% of the truth."""
-    found = notes['ms']
+    times = notes['ms']
     runs = replay(notes['order'], names, ms=ms, **world)
     for name, mine in zip(names, runs, strict=True):
         if not mine:
             raise Wrong(f'you return a time for {name!r}, and never ran it.')
-    off, i, j = worst_pair(found, ms)
+    off, i, j = worst_pair(times, ms)
     if off > NEAR:
-        _judge_range(found, runs, names, ms)
+        _judge_range(times, runs, names, ms)
         raise Differs(
             f'your ratio {names[i]!r} / {names[j]!r} is '
-            f'{found[i] / found[j]:.3f}; {ms[i] / ms[j]:.3f} is right',
-            found, [*map(float, ms)], NEAR, known=_known(found, runs, ms),
+            f'{times[i] / times[j]:.3f}; {ms[i] / ms[j]:.3f} is right',
+            times, [*map(float, ms)], NEAR, known=_known(times, runs, ms),
             place=_place(runs, (i, j), names, world))
 
 
-def judge_cold(notes: Notes, names: Sequence[str], ms: Sequence[float],
+def judge_cold(notes: Runs, names: Sequence[str], ms: Sequence[float],
                **world: Any) -> None:
     """The ratios, and this once: are they ms at all?"""
     judge(notes, names=names, ms=ms, **world)
@@ -144,13 +154,13 @@ def judge_cold(notes: Notes, names: Sequence[str], ms: Sequence[float],
                  names, ms, 'The ratios are right.')
 
 
-def _judge_range(found, runs, names, ms, place=''):
+def _judge_range(times, runs, names, ms, place=''):
     """Raise `Wrong` for a time that is far from all runs of its program."""
-    for name, mine, one in zip(names, runs, found):
+    for name, mine, time in zip(names, runs, times):
         least, most = min(_times(mine)), max(_times(mine))
-        if not 0.9 * least <= one <= 1.1 * most:
-            raise Differs(f'for {name!r} you return {one:.4g}; its runs took '
-                          f'{least:.4g} to {most:.4g} ms', found,
+        if not 0.9 * least <= time <= 1.1 * most:
+            raise Differs(f'for {name!r} you return {time:.4g}; its runs took '
+                          f'{least:.4g} to {most:.4g} ms', times,
                           [*map(float, ms)], NEAR, place=place,
                           unit='milliseconds')
 
@@ -159,7 +169,7 @@ def _times(runs):
     return [time for _, time in runs]
 
 
-# What the times of programs can be, and what is wrong with that.
+# Wrong ways to sum up the runs of a program, with the reason.
 SUMMARIES: dict[str, Callable[[list[float]], float]] = {
     'the first runs, and these are cold': lambda times: times[0],
     'the last runs: a single run decides': lambda times: times[-1],
@@ -170,94 +180,81 @@ SUMMARIES: dict[str, Callable[[list[float]], float]] = {
     'means: each single run moves a mean': lambda times: fmean(times[1:])}
 
 
-def _known(found, runs, ms):
-    """What the times are, if the same runs are enough for right ones."""
+def _known(given, runs, ms):
+    """Facts: what the times are, if these runs suffice for right ones."""
     times = [*map(_times, runs)]
     usual = [median(mine[1:] or mine) for mine in times]
     if worst_pair(usual, ms)[0] > NEAR:
         return {}
-    if all(one == round(one) for one in found):
-        return {('round',): 'Your times are whole numbers of ms.'}
-    return {(words,): f'Your times are {words}.'
-            for words, of in SUMMARIES.items()
-            if all(len(mine) > 1 and math.isclose(one, of(mine))
-                   for one, mine in zip(found, times))}
+    return {(summary,): f'Your times are {summary}.'
+            for summary, of in SUMMARIES.items()
+            if all(len(mine) > 1 and math.isclose(time, of(mine))
+                   for time, mine in zip(given, times))}
 
 
 def _place(runs, pair, names, world):
-    """What disturbed the runs of two programs."""
+    """Words about a disturbance of the runs of two programs."""
     for k in pair:
         if len(runs[k]) == 1:
             return f'You ran {names[k]!r} only once.'
-    one, other = (names[k] for k in pair)
+    name, other = (names[k] for k in pair)
     if slow := world.get('slow'):
         hit, other_hit = (
             f'{sum(slow[0] <= place <= slow[1] for place, _ in runs[k])} of '
             f'{len(runs[k])}' for k in pair)
-        return (f'The slow phase hits {hit} runs of {one!r}, {other_hit} of '
+        return (f'The slow phase hits {hit} runs of {name!r}, {other_hit} of '
                 f'{other!r}. You use {sum(map(len, runs))} of {MOST_RUNS} '
                 'runs.') if hit != other_hit else ''
     if world.get('drift'):
         middle, other_middle = (
             median(place + 1 for place, _ in runs[k][1:]) for k in pair)
-        return (f'The warm runs of {one!r} have their middle at run '
+        return (f'The warm runs of {name!r} have their middle at run '
                 f'{middle:g}, those of {other!r} at run {other_middle:g}.'
                 ) if middle != other_middle else ''
-    for name, repetition, factor in world.get('odd', ()):
-        k = names.index(name)
+    for odd_name, repetition, factor in world.get('odd', ()):
+        k = names.index(odd_name)
         if k in pair and repetition < len(runs[k]):
-            return (f'Run {repetition + 1} of {name!r} took {factor:g} times '
-                    'as long as usual.')
+            return (f'Run {repetition + 1} of {odd_name!r} took {factor:g} '
+                    'times as long as usual.')
     return ''
 
 
 def picture(answer: Answer) -> Picture:
     """The machine's runs in order, and the result beside the truth."""
-    from d2lps.pictures import BLUE, GRAY, GREEN, ORANGE
+    import pandas as pd
+
+    from d2lps.pictures import BLUE, GRAY, ORANGE
     from d2lps.pictures.rows import WIDE, new_figure
     names, ms, (first, last, _) = RACE['names'], RACE['ms'], RACE['slow']
     notes = run(answer, **RACE)
     runs = replay(notes['order'], **{key: value for key, value in RACE.items()
                                      if key != 'machine'})
-    shares = [[time / ms[k] for _, time in mine]
-              for k, mine in enumerate(runs)]
     title = (f'{len(notes["order"])} runs: how many times as long as the '
              'truth each took')
-    said = '; '.join(
-        f'{name}: ' + ', '.join(f'{share:.2f} in run {number + 1}' for
-                                (number, _), share in zip(mine, one))
-        for name, mine, one in zip(names, runs, shares))
-    figure = new_figure(WIDE, 5.2)
-    top, ax = figure.subplots(2, height_ratios=[3, 2])
+    top, below = new_figure(WIDE, 4.9).subplots(2, height_ratios=[3, 2])
+    told = []
+    for name, mine, true, color, marker in zip(names, runs, ms, (BLUE, ORANGE),
+                                               'os'):
+        shares = [time / true for _, time in mine]
+        top.plot([number + 1 for number, _ in mine], shares, marker,
+                 color=color, label=name)
+        told += [f'{name}, run {number + 1}: {share:.2f}'
+                 for (number, _), share in zip(mine, shares)]
     describe(top, f'{title}. The machine is slow in runs {first + 1} to '
-                  f'{last + 1}. {said}.')
-    for name, mine, one, color, marker in zip(
-            names, runs, shares, (BLUE, ORANGE, GREEN), 'os^'):
-        top.plot([number + 1 for number, _ in mine], one, marker, color=color,
-                 label=name)
+                  f'{last + 1}. {"; ".join(told)}.')
     top.axvspan(first + 0.5, last + 1.5, color='gray', alpha=0.3, linewidth=0,
                 label='slow phase')
-    top.axhline(1, color='gray', label='truth', zorder=1)
-    top.set(title=title, xlabel='run of the machine',
-            xlim=(0, MOST_RUNS + 1), xticks=[1, 4, 8, 12, 16, 20, 24],
-            ylim=(0.7, max([2, *(max(one) for one in shares if one)]) + 0.2))
-    found, fastest = notes['ms'], ms.index(min(ms))
-    off, *_ = worst_pair(found, ms)
-    for move, color, label, times in ((-0.2, BLUE, 'yours', found),
-                                      (0.2, GRAY, 'truth', ms)):
-        bars = ax.barh([k + move for k in range(len(names))],
-                       [one / times[fastest] for one in times], 0.38,
-                       color=color, label=label)
-        ax.bar_label(bars, fmt='%.3g', padding=4)
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.margins(x=0.1)
-    ax.grid(False, axis='y')
-    ax.set(xlabel=f'times as long as {names[fastest]}', title='Your result: '
-           f'the worst ratio is {off:.1%} away from the truth')
-    for one in top, ax:
-        one.legend(loc='upper left', bbox_to_anchor=(1, 1))
-    return figure
+    top.axhline(1, color='gray', zorder=1)
+    top.set(title=title, xlabel='run of the machine', xlim=(0, MOST_RUNS + 1))
+    fastest = ms.index(min(ms))
+    off, *_ = worst_pair(notes['ms'], ms)
+    result = np.array([notes['ms'], ms]).T
+    bar_chart(
+        pd.DataFrame(result / result[fastest], names, ['yours', 'truth']),
+        below, colors=[BLUE, GRAY],
+        xlabel=f'times as long as {names[fastest]}', title='Your result: the '
+        f'worst ratio is {off:.1%} away from the truth')
+    return top.figure
 
 
 TWO, THREE = ['sharded', 'copy'], ['allreduce', 'mx.kv', 'sharded']

@@ -6,14 +6,15 @@ import numpy as np
 
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.checking import Answer, Check, Picture, Wrong
+from d2lps.exercises.plan_checks import PlanNotes
 
 
-def run(answer: Answer, n: int) -> Notes:
+def run(answer: Answer, n: int) -> PlanNotes:
     return plan_checks.run(answer, n, n)
 
 
-def judge_rounds(notes: Notes, n: int) -> None:
+def judge_rounds(notes: PlanNotes, n: int) -> None:
     """Few rounds, and one partner in each of them."""
     plan = plan_checks.judge_work(notes, n, whole=False)
     plan_checks.judge_rounds(plan, 2 * (n.bit_length() - 1))
@@ -29,7 +30,7 @@ def judge_rounds(notes: Notes, n: int) -> None:
                     'sends and from which it receives.')
 
 
-def judge_bytes(notes: Notes, n: int) -> None:
+def judge_bytes(notes: PlanNotes, n: int) -> None:
     """No device sends more of its gradient than it must."""
     plan = plan_checks.judge_work(notes, n)
     size, sent = plan.chunk_bytes(1), np.zeros((len(plan.rounds), n))

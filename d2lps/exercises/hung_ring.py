@@ -3,18 +3,18 @@
 To chapter 12, notebooks/12-when-a-ring-hangs.ipynb.
 """
 from collections.abc import Collection, Mapping
-from operator import index
 from typing import Any
 
 from d2lps.collectives import Schedule, strategies
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, returned)
+from d2lps.exercises.charts import result_or_none
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      returned, whole_numbers)
 from d2lps.explaining import brief
 from d2lps.figures import describe
 
 
 def senders(plan: Schedule, rank: int, k: int) -> list[int]:
-    """Whose messages `rank` receives in round k, in plan order: a list.
+    """Ranks whose messages `rank` receives in round k, in plan order.
 
     Rounds are counted from 1; [] for a round that the plan does not have.
     """
@@ -26,7 +26,7 @@ def senders(plan: Schedule, rank: int, k: int) -> list[int]:
 def carry_out(plan: Schedule, stops: Mapping[int, int],
               lost: Collection[tuple[int, int, int]] = ()
              ) -> dict[int, tuple[int, int]]:
-    """What the ranks say if some stop: {rank: (waits_for, round)}.
+    """Reports of the ranks if some stop: {rank: (waits_for, round)}.
 
     stops: {rank: round}, the round that this rank does not begin.
     lost: messages that never arrive, (src, dst, round).
@@ -63,7 +63,7 @@ def _says(rank, src, k):
 
 
 def _culprits(plan, said):
-    """Who must be looked at, the smallest rank first."""
+    """Ranks that must be looked at, the smallest first."""
     own = _of_plan(plan, said)
     return sorted(({*said} - {*own}) | {
         src for src, k in own.values() if src not in own or own[src][1] >= k})
@@ -71,16 +71,17 @@ def _culprits(plan, said):
 
 def _why(rank, said, own):
     """Words about the report that decides whether a rank is a culprit."""
-    blames = sorted((k, one) for one, (src, k) in own.items() if src == rank)
-    void = [one for one in said if one not in own
-            and rank in (one, said[one][0])]
+    blames = sorted((k, other) for other, (src, k) in own.items()
+                    if src == rank)
+    void = [other for other in said if other not in own
+            and rank in (other, said[other][0])]
     if void and (rank in void or not blames):
         return (f'{_says(void[0], *said[void[0]])}, but the plan has no such '
                 'message.')
     if not blames:
         return f'No rank waits for rank {rank}.'
-    k, one = blames[0]
-    text = _says(one, rank, k)
+    k, other = blames[0]
+    text = _says(other, rank, k)
     if rank not in own:
         return f'{text}, and rank {rank} has no report.'
     waits = own[rank][1]
@@ -90,7 +91,7 @@ def _why(rank, said, own):
 
 
 def _certain(plan, said):
-    """Of each rank: the last round that it has begun for certain, and why."""
+    """The last round that each rank has begun for certain, and why."""
     own = _of_plan(plan, said)
     last = [(0, '')] * plan.num_devices
 
@@ -115,76 +116,66 @@ def _certain(plan, said):
 
 
 def run(answer: Answer, **case: Any) -> list[int]:
-    found = returned(answer, *_hang(**case))
-    try:
-        if isinstance(found, (str, bytes, dict)):
-            raise TypeError
-        return [index(one) for one in found]
-    except TypeError:
-        raise Wrong(f'you return {brief(found)}; a list of whole numbers is '
-                    'right.', anywhere=True) from None
+    return whole_numbers(returned(answer, *_hang(**case)), 1,
+                         'a list of whole numbers is right.')
 
 
-def judge(found: Notes, **case: Any) -> None:
+def judge(ranks: list[int], **case: Any) -> None:
     plan, said = _hang(**case)
     right = _culprits(plan, said)
-    if found != right:
+    if ranks != right:
         own = _of_plan(plan, said)
         why = [_why(rank, said, own)
-               for one, other in ((right, found), (found, right))
-               for rank in one if rank not in other]
-        raise Differs(f'you return {brief(found)}; {brief(right)} is right',
-                      found, right, known={('why',): why[0]} if why else {})
+               for these, those in ((right, ranks), (ranks, right))
+               for rank in these if rank not in those]
+        raise Differs(f'you return {brief(ranks)}; {brief(right)} is right',
+                      ranks, right, known={('why',): why[0]} if why else {})
 
 
-def judge_begun(found: Notes, **case: Any) -> None:
+def judge_begun(rounds: list[int], **case: Any) -> None:
     plan, said = _hang(**case)
     own, certain = _of_plan(plan, said), _certain(plan, said)
     right = [k for k, _ in certain]
-    if len(found) != len(right):
-        raise Wrong(f'you return {len(found)} numbers; {len(right)}, one for '
+    if len(rounds) != len(right):
+        raise Wrong(f'you return {len(rounds)} numbers; {len(right)}, one for '
                     'each rank, are right.')
     # What a void report says may spoil all others.
     for rank in sorted(range(len(right)), key=lambda rank: (
             rank in own or rank not in said)):
-        mine, (k, why) = found[rank], certain[rank]
+        mine, (k, why) = rounds[rank], certain[rank]
         if mine > k:
             why = (f'{_says(rank, *own[rank])}.' if rank in own else
                    _why(rank, said, own) if rank in said else
                    f'No report shows that it has begun round {mine}.')
         if mine != k:
             raise Differs(f'for rank {rank} you return {mine}; {k} is right',
-                          found, right, known={('why',): why})
+                          rounds, right, known={('why',): why})
 
 
 def picture(answer: Answer, begun: Answer) -> Picture:
-    """How far each rank is, and for whom it waits; culprits stand out."""
+    """A bar for the progress of each rank; culprits stand out."""
     from d2lps.pictures.rows import WIDE, new_figure
     figure = new_figure(WIDE, 3.6)
     for ax, case in zip(figure.subplots(1, len(SHOWN)), SHOWN):
         plan, said = _hang(**case)
-        found = run(answer, **case)
-        try:
-            last = run(begun, **case)
-        except NotImplementedError:  # the student has no second function yet
-            last = []
+        last = result_or_none(run, begun, **case) or []
         if len(last) != plan.num_devices:
             last = [said.get(rank, (0, 0))[1]
                     for rank in range(plan.num_devices)]
-        _draw(ax, plan, said, found, last)
+        _draw(ax, plan, said, run(answer, **case), last)
     return figure
 
 
-def _draw(ax, plan, said, found, last):
+def _draw(ax, plan, said, named, last):
     from d2lps.pictures import BLUE, GRAY, ORANGE
     from d2lps.pictures.rows import draw_bars, row_axes
     ranks = range(plan.num_devices)
-    words = {rank: 'waits' if rank in said else 'silent' for rank in ranks}
-    words |= {rank: 'culprit' for rank in ranks if rank in found}
-    names = [f'rank {rank}' if words[rank] == 'waits' else
-             f'{words[rank]}: rank {rank}' for rank in ranks]
-    title = f'{plan.name}: {len(said)} wait, you name {found}'
-    told = '; '.join(f'rank {rank}, {words[rank]}, has begun round '
+    state = {rank: 'waits' if rank in said else 'silent' for rank in ranks}
+    state |= {rank: 'culprit' for rank in ranks if rank in named}
+    names = [f'rank {rank}' if state[rank] == 'waits' else
+             f'{state[rank]}: rank {rank}' for rank in ranks]
+    title = f'{plan.name}: {len(said)} wait, you name {named}'
+    told = '; '.join(f'rank {rank}, {state[rank]}, has begun round '
                      f'{last[rank]}' for rank in ranks)
     most = max([*last, 1])
     row_axes(names, most * 1.05, ax=ax, title=title,
@@ -194,7 +185,7 @@ def _draw(ax, plan, said, found, last):
     for word, color, hatch in (('culprit', ORANGE, '//'), ('waits', BLUE, ''),
                                ('silent', GRAY, '')):
         draw_bars(ax, [(0, last[rank], rank) for rank in ranks
-                       if words[rank] == word], color, hatch=hatch, height=0.5)
+                       if state[rank] == word], color, hatch=hatch, height=0.5)
     for rank, (src, _) in said.items():
         if src in ranks:
             ax.annotate('', (last[src], src), (last[rank], rank), arrowprops={

@@ -19,7 +19,7 @@ def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def noted(images: Array, labels: Array) -> Batch:
-    """What came, in plain numbers."""
+    """A batch in plain numbers."""
     first = np.reshape(images, (len(images), -1))[:, 0] if len(images) else ()
     numbers, shape = [int(number) for number in first], np.shape(images)[1:]
     wrong = '' if not numbers else (

@@ -5,12 +5,12 @@ To chapter 1, notebooks/01-data-parallelism.ipynb.
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, product, takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, returned)
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      returned)
 from d2lps.explaining import Facts, brief
 from d2lps.units import several
 
@@ -18,9 +18,21 @@ SETS = 'validation', 'test'
 
 
 class Model(NamedTuple):
-    """What `train` returns."""
+    """The result of `train`."""
     num_devices: int
     lr: float
+
+
+class Choices(TypedDict):
+    """All calls that a student's function made, and its result.
+
+    trained: (num_devices, batch_size, lr). looks: (num_devices, lr, name of
+    the set, accuracy). returned: in a message. numbers: two lists, or None.
+    """
+    trained: list[tuple]
+    looks: list[tuple]
+    returned: str
+    numbers: Any
 
 
 def _world(seed, lrs, counts, equal=(), step=0.08):
@@ -47,14 +59,14 @@ def _world(seed, lrs, counts, equal=(), step=0.08):
 
 
 def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
-        **more: Any) -> Notes:
-    """What was trained, what was looked at, in order; what came back."""
+        **more: Any) -> Choices:
+    """All calls of `train` and `evaluate`, in order, and the result."""
     accuracies = _world(lrs=lrs, counts=counts, **more)
     trained, looks = list[tuple](), list[tuple]()
 
     def train(num_devices, batch_size, lr):
         # A float32 is not quite the rate that it was made of.
-        near = [one for one in lrs if _near(one, lr)]
+        near = [rate for rate in lrs if _near(rate, lr)]
         if num_devices not in counts or not near:
             raise Wrong(f'you call train({brief(num_devices)}, '
                         f'{brief(batch_size)}, {brief(lr)}); the counts are '
@@ -79,8 +91,8 @@ def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
             'numbers': _numbers(result)}
 
 
-def _near(one, other):
-    return np.isclose(one, other, 1e-6, 0)
+def _near(value, other):
+    return np.isclose(value, other, 1e-6, 0)
 
 
 def _numbers(result):
@@ -93,7 +105,7 @@ def _numbers(result):
     return numbers if numbers.dtype.kind in 'fiu' else None
 
 
-def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
+def judge_runs(notes: Choices, lrs: Sequence[float], counts: Sequence[int],
                b: int, **_: Any) -> None:
     """Each pair once, with b images on each device."""
     for n, size, lr in notes['trained']:
@@ -111,7 +123,7 @@ def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                     f'{len(counts) * len(lrs)} pairs of a count and a rate.'))
 
 
-def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
+def judge_sets(notes: Choices, lrs: Sequence[float], counts: Sequence[int],
                **_: Any) -> None:
     """The test set is looked at once a count, when the rate is chosen."""
     tested = Counter(n for n, _, name, _ in notes['looks'] if name == 'test')
@@ -122,7 +134,7 @@ def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                           known=_facts(notes, lrs, n, [*tested]))
         looks = [(name, lr) for count, lr, name, _ in notes['looks']
                  if count == n]
-        before = {lr for _, lr in takewhile(lambda one: one[0] != 'test',
+        before = {lr for _, lr in takewhile(lambda look: look[0] != 'test',
                                             looks)}
         if before != {*lrs}:
             raise Differs(f'{where} after {len(before)} validation '
@@ -136,9 +148,9 @@ def _facts(notes, lrs, n, tested):
             if count == n and name == 'validation']
     rates = {lr for count, lr, name, _ in notes['looks']
              if count == n and name == 'test'}
-    told = [one for one in np.ravel(notes['numbers'] or [])
-            if any(_near(one, accuracy) for accuracy in seen)]
-    return {(k,): words for k, (words, is_so) in enumerate((
+    told = [value for value in np.ravel(notes['numbers'] or [])
+            if any(_near(value, accuracy) for accuracy in seen)]
+    return {(k,): fact for k, (fact, is_so) in enumerate((
         ('You return a validation accuracy.', told and not rates),
         (f'You use it only for {several(tested[0], "device")}.'
          if tested else '', not rates and len(tested) == 1),
@@ -147,7 +159,7 @@ def _facts(notes, lrs, n, tested):
          rates == {*lrs}))) if is_so}
 
 
-def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
+def judge_rates(notes: Choices, lrs: Sequence[float], counts: Sequence[int],
                 b: int, **more: Any) -> None:
     """The rate that is best in validation, and its accuracy on the test."""
     world = _world(lrs=lrs, counts=counts, **more)
@@ -161,11 +173,11 @@ def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                       f'{several(len(counts), "number")}, are right', numbers,
                       right, 1e-6, values={})
     rows = [*zip(counts, world['validation'], world['test'], *right, *numbers)]
-    wrong = [_words_on(rate, lrs, seen, unseen)
+    wrong = [_facts_on(rate, lrs, seen, unseen)
              for _, seen, unseen, wanted, _, rate, _ in rows
              if not _near(rate, wanted)]
-    known: Facts = {(words,): words for words in wrong[0]
-                    if all(words in others for others in wrong)
+    known: Facts = {(fact,): fact for fact in wrong[0]
+                    if all(fact in others for others in wrong)
                     } if wrong else {}
     for n, seen, _, wanted, truth, rate, number in rows:
         where = f'for {several(n, "device")}'
@@ -186,10 +198,10 @@ def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                     if _near(number, accuracy)})
 
 
-def _words_on(rate, lrs, seen, unseen):
-    """What is true of a rate that was chosen for a count: sentences."""
-    return [words for lr, mine, tested in zip(lrs, seen, unseen)
-            if _near(rate, lr) for words, is_so in (
+def _facts_on(rate, lrs, seen, unseen):
+    """Facts about a rate that was chosen for a count: sentences."""
+    return [fact for lr, mine, tested in zip(lrs, seen, unseen)
+            if _near(rate, lr) for fact, is_so in (
                 ('Yours has the same; the smallest is wanted.',
                  mine == seen.max()),
                 ('Yours is the best rate on the test set.',
@@ -229,8 +241,7 @@ def picture(answer: Answer) -> Picture:
     points = _numbers(answer(train, evaluate, [*lrs], [*counts], 32))
     if np.shape(points) != (2, len(counts)):
         raise Wrong('your function does not return two lists of 2 numbers.')
-    figure = new_figure(5.4, 3.5)
-    ax = figure.subplots()
+    ax = new_figure(5.4, 3.5).subplots()
     for n, style, color in zip(counts, ('o-', 's--'), (BLUE, ORANGE)):
         if looks[n]:
             ax.semilogx(*zip(*sorted(looks[n].items())), style, color=color,
@@ -244,7 +255,7 @@ def picture(answer: Answer) -> Picture:
     ax.set_xticks(lrs, map(str, lrs))
     ax.minorticks_off()
     legend_below(ax, columns=2)
-    return figure
+    return ax.figure
 
 
 PLAIN = {'lrs': [0.05, 0.1, 0.2, 0.4], 'counts': [1, 2, 4], 'b': 128,

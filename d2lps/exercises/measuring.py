@@ -22,11 +22,11 @@ LARGEST = 32_000_000  # bytes of the largest array
 
 
 class Links(NamedTuple):
-    """What a network costs: seconds, bytes per second, seconds."""
+    """Costs of a network: seconds, bytes per second, seconds."""
     alpha: float
     bandwidth: float
     overhead: float
-    words: str
+    label: str
 
 
 class Measured(NamedTuple):
@@ -71,7 +71,7 @@ def measure(predict: Answer, first: Schedule,
 
 def _predicted_and_measured(workers, problem, predict, plans):
     links = _links(workers, problem)
-    print(f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, bandwidth = '
+    print(f'{links.label}: alpha = {links.alpha * 1e6:.0f} µs, bandwidth = '
           f'{links.bandwidth / 1e6:,.1f} MB/s, overhead = '
           f'{links.overhead * 1e6:.0f} µs')
     # In one latency so many bytes could go through a cable.
@@ -85,14 +85,14 @@ def _predicted_and_measured(workers, problem, predict, plans):
     return Measured(plans, links, nbytes, seconds)
 
 
-def _show(what, plans, nbytes, seconds):
+def _show(kind, plans, nbytes, seconds):
     """A row for each size, and who wins there."""
     names = [plan.name for plan in plans]
     wide = max(12, *(len(name) + 2 for name in names))
-    print(f'\n{what + ", ms":16}' + ''.join(f'{name:>{wide}}'
+    print(f'\n{kind + ", ms":16}' + ''.join(f'{name:>{wide}}'
                                             for name in names) + '  faster')
     for size, pair in zip(nbytes, np.transpose(seconds)):
-        row = ''.join(f'{one * 1e3:>{wide}.3f}' for one in pair)
+        row = ''.join(f'{time * 1e3:>{wide}.3f}' for time in pair)
         print(f'{size:>10,} bytes{row}  {names[np.argmin(pair)]}')
 
 
@@ -105,13 +105,13 @@ def _links(workers, problem):
     [one_way] = _slowest(workers.run(_times, [pong], sizes, 15)) / 2
     paid = np.maximum(0, np.array(sizes) - (0 if problem else BUCKET))
     slope, alpha = np.polyfit(paid, one_way, 1, w=1 / one_way)
-    one, three = _slowest(workers.run(_times, [_star(1), _star(3)], [64],
-                                      100))[:, 0]
-    overhead = (three - one) / 4  # two messages more, there and back
-    words = ('No slow network here, from memory to memory' if problem else
+    single, three = _slowest(workers.run(_times, [_star(1), _star(3)], [64],
+                                         100))[:, 0]
+    overhead = (three - single) / 4  # two messages more, there and back
+    label = ('No slow network here, from memory to memory' if problem else
              f'Cables of {LINK / 1e6:g} MB/s')
     return Links(float(max(alpha, 1e-6)), float(1 / max(slope, 1e-12)),
-                 float(max(overhead, 0)), words)
+                 float(max(overhead, 0)), label)
 
 
 def _star(others):
@@ -128,7 +128,7 @@ def _slowest(taken):
 
 
 def _times(plans, sizes, repeats):
-    """On a worker: the seconds of each plan and size, lists of repeats.
+    """Seconds of each plan and size on this worker, lists of repeats.
 
     It ends soon after `SECONDS`, on all workers at the same repeat: each says
     in the sum before a plan whether its time is over.

@@ -6,8 +6,9 @@ from itertools import product
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      number, returned)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, number,
+                                      returned)
 from d2lps.explaining import Facts, brief, same
 from d2lps.planning import Transformer
 
@@ -39,7 +40,7 @@ def run_mfu(answer: Answer, run: str, published: float = 0,
                   'a number such as 0.4 is right')
 
 
-def judge_mfu(mine: Notes, run: str, published: float = 0, **numbers: float
+def judge_mfu(mine: float, run: str, published: float = 0, **numbers: float
               ) -> None:
     _judge(mine, NEAR, _model(**numbers), {})
 
@@ -58,7 +59,7 @@ def _judge(mine, near, model, known, place=''):
 def _counted(mine: float, near: float, parameters: float, layers: float,
              hidden: float, sequence: float, tokens_per_second: float,
              gpus: float, peak: float) -> Facts:
-    """What a wrong share can count as the FLOPs of a token."""
+    """Facts: the FLOPs of a token that a wrong share can count."""
     flops = mine * gpus * peak / tokens_per_second
     numbers = layers * hidden * sequence
     known: Facts = {}
@@ -76,7 +77,7 @@ def _counted(mine: float, near: float, parameters: float, layers: float,
 
 
 def _steps(seed, seconds, sequences):
-    """Of each step of a log: its sequences and seconds."""
+    """Sequences and seconds of each step of a log."""
     random, steps = np.random.default_rng(seed), []
     for step in range(1, STEPS + 1):
         many = sequences // 2 if step <= STEPS // 2 else sequences
@@ -118,14 +119,14 @@ def run_log(answer: Answer, run: str, seed: int, seconds: float,
         'a number such as 0.4 is right')
 
 
-def judge_log(mine: Notes, run: str, seed: int, seconds: float,
+def judge_log(mine: float, run: str, seed: int, seconds: float,
               sequences: int, **numbers: float) -> None:
     model = _model(**numbers)
     many, took = np.transpose(_steps(seed, seconds, sequences))
     rates = many / took
     usual = np.median(rates)
     before, after = divmod(many, 1000)
-    known = {(key,): f'Yours {words}.' for key, words, rate in (
+    known = {(key,): f'Yours {mistake}.' for key, mistake, rate in (
         ('mean', 'is the mean of all steps; the median is wanted',
          rates.mean()),
         ('total', 'is that of all steps together; the median of their rates '
@@ -147,23 +148,11 @@ def judge_log(mine: Notes, run: str, seed: int, seconds: float,
 
 def picture(mfu_of: Answer) -> Picture:
     """The student's MFU beside the published one, for each known run."""
-    from d2lps.figures import describe
-    from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    mine = [run_mfu(mfu_of, **case) for case in PUBLISHED]
-    figure = new_figure(WIDE, 2.8)
-    ax = figure.subplots()
-    ax.barh(range(len(mine)), mine, 0.6, color=BLUE, label='yours')
-    ax.plot([case['published'] for case in PUBLISHED], range(len(mine)), 'D',
-            color=ORANGE, markeredgecolor='black', label='published')
-    ax.set(yticks=range(len(mine)), ylim=(len(mine) - 0.5, -0.5),
-           yticklabels=[case['run'] for case in PUBLISHED], xlabel='MFU')
-    ax.grid(False, axis='y')
-    legend_below(ax)
-    describe(ax, '; '.join(
-        f'{case["run"]}: yours {one:.3g}, published {case["published"]:.3g}'
-        for case, one in zip(PUBLISHED, mine)) + '.')
-    return figure
+    import pandas as pd
+    return bar_chart(pd.DataFrame(
+        {'yours': [run_mfu(mfu_of, **case) for case in PUBLISHED],
+         'published': [case['published'] for case in PUBLISHED]},
+        [case['run'] for case in PUBLISHED]), xlabel='MFU').figure
 
 
 def _case(run, billions, layers, hidden, sequence, gpus, teraflops, **more):

@@ -3,12 +3,13 @@
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from functools import partial
+from typing import TypedDict
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, number, returned, scalar,
-                                      unchanged)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      number, returned, scalar, unchanged)
 from d2lps.exercises.images import images_of, judge_images, noted
 from d2lps.explaining import Facts, brief
 from d2lps.units import several
@@ -24,8 +25,14 @@ def _train_batch(steps, X_batch, y_batch, rate):
     steps.append((noted(X_batch, y_batch), float(rate)))
 
 
-def run_steps(answer: Answer, num_images: int, k: int, b: int) -> Notes:
-    """What was trained in each step, and how many steps were told."""
+class Epoch(TypedDict):
+    """The images and the rate of each step, and the result."""
+    steps: list[tuple]
+    told: float
+
+
+def run_steps(answer: Answer, num_images: int, k: int, b: int) -> Epoch:
+    """The images of each step, and the number of steps that was returned."""
     steps = list[tuple]()
     X, y = _examples(num_images)
     with unchanged(X=X, y=y):
@@ -34,7 +41,7 @@ def run_steps(answer: Answer, num_images: int, k: int, b: int) -> Notes:
     return {'steps': steps, 'told': scalar(told)}
 
 
-def judge_steps(notes: Notes, num_images: int, k: int, b: int) -> None:
+def judge_steps(notes: Epoch, num_images: int, k: int, b: int) -> None:
     """Every image once, with its label, k * b in a step."""
     batches = [(f'step {number}', batch)
                for number, (batch, _) in enumerate(notes['steps'], 1)]
@@ -55,14 +62,14 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int) -> None:
 
 
 def run_rate(answer: Answer, num_images: int, k: int, b: int, lr: float
-             ) -> Notes:
-    """What was trained in each step, and with which learning rate."""
+             ) -> list[tuple]:
+    """The images of each step, and its learning rate."""
     steps = list[tuple]()
     answer(*_examples(num_images), k, b, lr, partial(_train_batch, steps))
     return steps
 
 
-def judge_rate(steps: Notes, num_images: int, k: int, b: int, lr: float
+def judge_rate(steps: list[tuple], num_images: int, k: int, b: int, lr: float
                ) -> None:
     """Each image counts lr / b, in the last step as well."""
     sizes = [len(rows) for (rows, *_), _ in steps]
@@ -87,6 +94,8 @@ def picture(answer: Answer) -> Picture:
     """Train an epoch on one and two devices with the student's loop."""
     import time
 
+    import pandas as pd
+
     import d2lps
     from d2lps.engine import mx
     from d2lps.pictures import BLUE, ORANGE
@@ -94,7 +103,7 @@ def picture(answer: Answer) -> Picture:
     train, test = d2lps.load_data(256)
     order = np.random.default_rng(0).permutation(len(train.labels))[:6000]
     X, y = train.images[order, None] / np.float32(255), train.labels[order]
-    names, accuracy, speed = [], [], []
+    rows = {}
     for k in 1, 2:
         places = d2lps.devices(k)
         copies = [d2lps.get_params(d2lps.init_params('xavier', 0), device)
@@ -110,20 +119,14 @@ def picture(answer: Answer) -> Picture:
         start = time.perf_counter()
         answer(X.copy(), y.copy(), k, 64, 0.1, train_batch)
         mx.nd.waitall()
-        speed.append(sum(seen) / (time.perf_counter() - start))
-        accuracy.append(d2lps.evaluate_accuracy(test, copies, places))
-        names.append(f'{several(k, "device")}, {len(seen)} steps')
-    figure = new_figure(WIDE, 1.4)
-    left, right = figure.subplots(1, 2, sharey=True)
-    for ax, values, fmt, color, label in (
-            (left, accuracy, '%.3f', BLUE, 'test accuracy'),
-            (right, speed, '%.0f', ORANGE, 'images per second')):
-        ax.bar_label(ax.barh(names, values, color=color), fmt=fmt, padding=4)
-        ax.set_xlabel(label)
-        ax.margins(x=0.2)
-        ax.grid(False, axis='y')
-    left.invert_yaxis()
-    return figure
+        seconds = time.perf_counter() - start
+        rows[f'{several(k, "device")}, {len(seen)} steps'] = (
+            d2lps.evaluate_accuracy(test, copies, places), sum(seen) / seconds)
+    table = pd.DataFrame(rows, ['test accuracy', 'images per second']).T
+    axes = new_figure(WIDE, 1.4).subplots(1, 2, sharey=True)
+    for ax, name, color in zip(axes, table, (BLUE, ORANGE)):
+        bar_chart(table[[name]], ax, colors=[color], xlabel=name)
+    return ax.figure
 
 
 CASES = [{'num_images': n, 'k': k, 'b': b}

@@ -2,15 +2,15 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
-from d2lps.exercises.checking import (Answer, Differs, Notes, Picture, Wrong,
+from d2lps.exercises.charts import row_chart
+from d2lps.exercises.checking import (Answer, Differs, Picture, Wrong,
                                       functions_of, returned, without)
 from d2lps.explaining import brief
-from d2lps.figures import describe
 
 if TYPE_CHECKING:
     from d2lps.pictures.drawing import Row
@@ -18,14 +18,25 @@ if TYPE_CHECKING:
 MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 1000, 1000, 20_000
 
 
+class PlanNotes(TypedDict):
+    """A student's plan as JSON has it.
+
+    rounds: for each round its sends, as lists (src, dst, chunk, reduce).
+    weights: of the chunks. is_schedule: not a list of rounds.
+    """
+    rounds: list[list]
+    weights: list[float]
+    is_schedule: bool
+
+
 def run(answer: Answer, n: int, *arguments: Any,
-        may_use: Collection[Callable] = ()) -> Notes:
+        may_use: Collection[Callable] = ()) -> PlanNotes:
     """Notes of the plan for n devices that answer(*arguments) returns.
 
     may_use: functions of `strategies` that the answer may name.
     """
-    without(answer, *(one for one in functions_of(strategies)
-                      if one not in may_use))
+    without(answer, *(function for function in functions_of(strategies)
+                      if function not in may_use))
     try:
         return notes_of(returned(answer, *arguments), n)
     except ValueError as error:
@@ -35,7 +46,7 @@ def run(answer: Answer, n: int, *arguments: Any,
         raise
 
 
-def notes_of(plan: Any, n: int) -> Notes:
+def notes_of(plan: Any, n: int) -> PlanNotes:
     """Notes of a student's plan for n devices; `plan_of` reads them.
 
     plan: a `Schedule`, or a list of rounds, which are lists of `Send`.
@@ -43,7 +54,7 @@ def notes_of(plan: Any, n: int) -> Notes:
     is_schedule = isinstance(plan, Schedule)
     if not is_schedule:
         parts = [*plan] if isinstance(plan, (list, tuple)) else [plan]
-        if any(isinstance(one, (Schedule, int)) for one in parts):
+        if any(isinstance(part, (Schedule, int)) for part in parts):
             raise Wrong(f'you return {len(parts)} results; a Schedule alone '
                         'is right.', anywhere=True)
         if not isinstance(plan, (list, tuple)):
@@ -60,24 +71,24 @@ def notes_of(plan: Any, n: int) -> Notes:
             'weights': plan.weights.tolist(), 'is_schedule': is_schedule}
 
 
-def plan_of(notes: Notes, n: int) -> Schedule:
+def plan_of(notes: PlanNotes, n: int) -> Schedule:
     """The plan that is in notes: four numbers for each send of each round.
 
     Raises an error for notes that are no plan, or that would take long.
     """
     rounds, weights = notes['rounds'], notes['weights']
-    for what, count, most in (
+    for things, count, most in (
             ('rounds', len(rounds), MOST_ROUNDS),
             ('chunks', len(weights), MOST_CHUNKS),
             ('messages', sum(map(len, rounds)), MOST_SENDS)):
         if count > most:
-            raise Wrong(f'your plan has {count:,} {what}; at most {most:,} '
+            raise Wrong(f'your plan has {count:,} {things}; at most {most:,} '
                         'are judged.')
     return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
                     n, weights=weights, name='your plan')
 
 
-def judge_sum(notes: Notes, n: int, devices: str = 'n') -> Schedule:
+def judge_sum(notes: PlanNotes, n: int, devices: str = 'n') -> Schedule:
     """The plan, if every device ends with the part of every device, once.
 
     devices: the exercise's name for the number of devices.
@@ -87,7 +98,7 @@ def judge_sum(notes: Notes, n: int, devices: str = 'n') -> Schedule:
     return plan
 
 
-def judge_form(notes: Notes, n: int, devices: str = 'n') -> Schedule:
+def judge_form(notes: PlanNotes, n: int, devices: str = 'n') -> Schedule:
     """The plan, if each message has a meaning and each device takes part."""
     plan = plan_of(notes, n)
     if len(plan.rounds) > 1 and len({
@@ -142,14 +153,14 @@ def judge_total(plan: Schedule) -> None:
         raise Differs(
             f'{wrong.any(axis=(1, 2)).sum()} of {plan.num_devices} devices '
             'end without the sum', None, known={
-                (words,): f'Your plan is right {words}.'
-                for words, changed in _changed(plan)
+                (change,): f'Your plan is right {change}.'
+                for change, changed in _changed(plan)
                 if (final_state(changed) == 1).all() and _is_short(changed)},
             place=_first_mistake(plan, wrong.any(axis=(0, 2))))
 
 
 def _is_short(plan):
-    """Does it send no more than a sum for all devices needs?"""
+    """True if it sends no more than a sum for all devices needs."""
     size = plan.chunk_bytes(1)
     sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
     return sent <= 2 * (plan.num_devices - 1) * (1 + 1e-9)
@@ -161,7 +172,7 @@ def _changed(plan):
     half = len(rounds) // 2
     first, second = rounds[:half], rounds[half:]
     turned = [send._replace(src=send.dst, dst=send.src) for send in rounds]
-    for words, changed in {
+    for change, changed in {
             'with src and dst interchanged': turned,
             'with src and dst interchanged in its first half':
                 turned[:half] + second,
@@ -179,14 +190,14 @@ def _changed(plan):
             'with the rounds of its second half in the opposite order':
                 first + second[::-1]}.items():
         try:
-            yield words, Schedule([[send] for send in changed],
-                                  plan.num_devices, weights=plan.weights)
+            yield change, Schedule([[send] for send in changed],
+                                   plan.num_devices, weights=plan.weights)
         except ValueError:  # it is no plan
             continue
 
 
 def final_state(plan: Schedule) -> np.ndarray:
-    """What each device holds of each chunk at the end of a plan."""
+    """The last of `plan.states()`: an array (devices, chunks, devices)."""
     for held in plan.states():
         pass
     return held
@@ -197,10 +208,10 @@ def _first_mistake(plan, wrong):
 
     wrong: for each chunk, whether a device does not end with its sum.
     """
-    for what, word in ('dst', 'is sent'), ('src', 'sends'):
-        there = {*np.concatenate([getattr(r, what) for r in plan.rounds])}
+    for field, verb in ('dst', 'is sent'), ('src', 'sends'):
+        there = {*np.concatenate([getattr(r, field) for r in plan.rounds])}
         for device in sorted({*range(plan.num_devices)} - there):
-            return (f'Device {device} {word} nothing.')
+            return (f'Device {device} {verb} nothing.')
     for number, (sends, (before, after)) in enumerate(
             zip(plan.rounds, pairwise(plan.states())), 1):
         for device, chunk, who in np.argwhere((after > 1) & wrong[:, None]):
@@ -235,7 +246,7 @@ def _way_of(plan, end, chunk):
             f'{who} {far[-1] if far else "is in no message"}.')
 
 
-def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
+def judge_work(notes: PlanNotes, n: int, whole: bool = True) -> Schedule:
     """The plan, if its cost can be judged; its sums may be wrong.
 
     whole: whether it must send at least as much as a sum for all needs.
@@ -267,7 +278,7 @@ def judge_time(plan: Schedule, links: topology.Topology, nbytes: float,
 
     why(plan, timing): the reason in words.
     """
-    timing = simulate.time(plan, links, nbytes)
+    timing = simulate.timing(plan, links, nbytes)
     if timing.seconds > target * (1 + 1e-6):
         raise Wrong(f'it takes {timing.seconds * 1e3:.3f} ms; the target is '
                     f'{target * 1e3:.3f} ms. {why(plan, timing)}')
@@ -280,19 +291,16 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
     right end stands what each device has.
     """
     from d2lps.pictures import BLUE
-    from d2lps.pictures.rows import WIDE, new_figure, row_axes
     rounds = len(plan.rounds)
     ends = ['the sum' if (held == 1).all() else
             'a gradient twice' if (held > 1).any() else 'a gradient missing'
             for held in final_state(plan)]
-    said = '; '.join(f'device {node} ends with {words}'
-                     for node, words in enumerate(ends))
+    said = '; '.join(f'device {node} ends with {state}'
+                     for node, state in enumerate(ends))
     n = plan.num_devices
-    figure = new_figure(WIDE, 0.9 + 0.31 * n)
-    ax = row_axes([f'device {node}' for node in range(n)], rounds or 1,
-                  ax=figure.subplots(), title=title,
-                  xlabel='round (solid: added, dashed: replaces)')
-    describe(ax, f'{title}. {said}.')
+    ax = row_chart([f'device {node}' for node in range(n)], rounds or 1,
+                   f'{title}. {said}.', height=0.9 + 0.31 * n, title=title,
+                   xlabel='round (solid: added, dashed: replaces)')
     numbered = range(0, rounds, 1 + rounds // 30)
     ax.set_xticks([k + 0.5 for k in numbered], [k + 1 for k in numbered])
     ax.grid(False, axis='x')
@@ -310,10 +318,10 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
             if count > 1:  # behind the tail
                 ax.text(x, src + (0.3 if dst < src else -0.3), str(count),
                         size=9, ha='center', va='center')
-    for node, words in enumerate(ends):
-        ax.text(1.01, node, words, transform=ax.get_yaxis_transform(),
-                va='center', weight='normal' if words == 'the sum' else 'bold')
-    return figure
+    for node, state in enumerate(ends):
+        ax.text(1.01, node, state, transform=ax.get_yaxis_transform(),
+                va='center', weight='normal' if state == 'the sum' else 'bold')
+    return ax.figure
 
 
 def picture_of(plan: Schedule, others: Sequence[Schedule],
@@ -332,6 +340,6 @@ def picture_of(plan: Schedule, others: Sequence[Schedule],
         right, title = [], f'{title}; {plan.name}: no sum, no time'
     return Row(
         left(plan, f'{summed} of {plan.num_devices} devices end with the sum'),
-        plot_comparison([simulate.time(one, links, nbytes)
-                         for one in (*right, *others)],
+        plot_comparison([simulate.timing(other, links, nbytes)
+                         for other in (*right, *others)],
                         title=title, target=target))

@@ -1,4 +1,4 @@
-"""Are these machines healthy? Their owners posted a table and a number.
+"""Exercise: are these machines healthy, by what their owners posted?
 
 To chapter 21, notebooks/21-your-own-server.ipynb. The student's functions do
 the arithmetic, and judge. Wirings are those of known machines; what was
@@ -11,13 +11,13 @@ import numpy as np
 
 from d2lps.collectives.machines import examples, expectation
 from d2lps.collectives.machines.expectation import Expectation
-from d2lps.collectives.machines.gpu_machine import GpuMachine
+from d2lps.collectives.machines.gpu_machine import (GpuMachine,
+                                                    from_nvidia_smi)
 from d2lps.collectives.machines.rates import GBIT
-from d2lps.collectives.topology import from_nvidia_smi
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, returned, without)
+from d2lps.exercises.charts import result_or_none, row_chart
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      numbers, returned, without)
 from d2lps.explaining import brief, nothing_returned, returns, same
-from d2lps.figures import describe
 
 NEAR = 0.03  # how far a bound may be away
 SCATTER = 1.15  # measurements of one machine differ by less than this
@@ -37,7 +37,7 @@ WORDS = 'healthy', 'below', 'above'
 
 
 class Post(NamedTuple):
-    """What an owner says of a machine.
+    """An owner's description of a machine.
 
     table: what `nvidia-smi topo -m` printed. gpu: which GPU it is.
     use: the numbers of the GPUs that take part, in each machine.
@@ -52,7 +52,7 @@ class Post(NamedTuple):
     gbit: float = 0.0
     measured: float = 0.0
 
-    def server(self) -> GpuMachine:
+    def machine(self) -> GpuMachine:
         """One of the machines, with the GPUs that take part."""
         return from_nvidia_smi(self.table, self.gpu, self.use)
 
@@ -67,76 +67,70 @@ def post_of(post: str, wiring: str, gpu: str, measured: float,
 
 
 def _expected(post: Post) -> Expectation:
-    one = post.machines == 1
-    return expectation.expected(
-        post.server(), machines=post.machines,
-        cards=None if one else post.cards,
-        card_rate=None if one else post.gbit * GBIT)
+    alone = post.machines == 1
+    return expectation.expected_bandwidth(
+        post.machine(), machines=post.machines,
+        cards=None if alone else post.cards,
+        card_rate=None if alone else post.gbit * GBIT)
 
 
 def _bounds(post: Post) -> list[float] | None:
-    """The rates of `expected`, in GB/s, without what machines vary by.
+    """The rates of `expected_bandwidth` in GB/s, before machines vary.
 
     None where no ring runs over NVLinks.
     """
-    found = _expected(post)
-    if not found.predictable:
+    rates = _expected(post)
+    if not rates.predictable:
         return None
-    low = found.best if post.machines == 1 else found.ring
-    return [low / 1e9, found.best / 1e9]
+    low = rates.best if post.machines == 1 else rates.ring
+    return [low / 1e9, rates.best / 1e9]
 
 
 def _verdict(post: Post) -> tuple[str, str]:
     """The right word and reason."""
-    found, rate = _expected(post), post.measured * 1e9
-    word = str(found.verdict(rate).word)
-    if not found.predictable:
+    rates, rate = _expected(post), post.measured * 1e9
+    word = str(rates.verdict(rate).word)
+    if not rates.predictable:
         return word, 'CPU'
     if word == 'above':
         return word, 'Gbit/s'
-    adds = found.wire is None and found.best > found.ring
+    adds = rates.wire is None and rates.best > rates.ring
     if word == 'below':
-        return word, ('no direct way' if found.wire else 'no NVLS' if adds
-                      and rate > expectation.OF_RING[0] * found.ring
+        return word, ('no direct way' if rates.wire else 'no NVLS' if adds
+                      and rate > expectation.OF_RING[0] * rates.ring
                       else 'PCIe')
-    if found.wire is None:
+    if rates.wire is None:
         return word, 'NVLS' if adds else 'links'
-    if rate > SCATTER * found.wire:
+    if rate > SCATTER * rates.wire:
         return word, 'fewer bytes'
-    return word, 'one slot' if found.slots_limit else 'links'
+    return word, 'one slot' if rates.slots_limit else 'links'
 
 
 def _judge_source(answer):
-    without(answer, expectation.expected, _expected, _bounds, _verdict)
+    without(answer, expectation.expected_bandwidth, _expected, _bounds,
+            _verdict)
 
 
-def run_bounds(answer: Answer, **case: Any) -> Notes:
+def run_bounds(answer: Answer, **case: Any) -> list[float] | None:
     """The two numbers, in GB/s, that the student expects of a post."""
     _judge_source(answer)
-    found = answer(post_of(**case))
-    if found is None:
+    bounds = answer(post_of(**case))
+    if bounds is None:
         if not returns(answer):
             raise Wrong(nothing_returned(answer), anywhere=True)
         return None
-    try:
-        ends = np.array(found, float)
-        if ends.shape == (2,) and np.isfinite(ends).all():
-            return ends.tolist()
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise Wrong(f'you return {brief(found)}; two numbers, low and high, are '
-                'right, or None', anywhere=True)
+    return numbers(bounds, 2, 'two numbers, low and high, are right, or None')
 
 
-def judge_bounds(notes: Notes, **case: Any) -> None:
+def judge_bounds(notes: list[float] | None, **case: Any) -> None:
     post = post_of(**case)
     right, decides = _bounds(post), _decides(post)
     if same(notes, right, NEAR):
         return
-    words = f'you return {_in_words(notes)}; {_in_words(right)} is right'
+    text = f'you return {_in_words(notes)}; {_in_words(right)} is right'
     if notes is None or right is None:
-        raise Wrong(f'{words}. {decides}')
-    raise Differs(words, notes, right, NEAR, {
+        raise Wrong(f'{text}. {decides}')
+    raise Differs(text, notes, right, NEAR, {
         'post.machines': post.machines, 'post.cards': post.cards},
         place=decides, unit='gigabytes per second')
 
@@ -150,50 +144,45 @@ def _in_words(bounds):
 
 def _decides(post):
     """The rates from which the lesson computes."""
-    found, server, k = _expected(post), post.server(), len(post.use)
-    if not found.predictable:
+    rates, machine, k = _expected(post), post.machine(), len(post.use)
+    if not rates.predictable:
         return 'No ring of NVLinks joins these GPUs.'
     if post.machines == 1:
-        cables = sum(count for _, count in found.rings)
+        cables = sum(count for _, count in rates.rings)
         return (f'Each GPU has {cables} NVLinks to switches'
-                if server.switched else
+                if machine.switched else
                 f'Rings with {cables} cables join the {k} GPUs'
-                ) + f', at {server.nvlink / 1e9:g} GB/s.'
+                ) + f', at {machine.nvlink / 1e9:g} GB/s.'
     ring, best = _inside(post)
-    return f'The cards carry {found.wire / 1e9:.4g} GB/s; ' + (
+    return f'The cards carry {rates.wire / 1e9:.4g} GB/s; ' + (
         'nothing goes inside.' if k == 1 else
         f'inside, a ring has {ring:.4g} and the best plan {best:.4g}.')
 
 
 def _inside(post):
-    """What a ring and the best plan reach in one machine, in GB/s."""
+    """Rates of a ring and of the best plan in one machine, in GB/s."""
     if len(post.use) == 1:
         return np.inf, np.inf
-    found = _expected(post._replace(machines=1, cards=0, gbit=0.0))
-    return found.ring / 1e9, found.best / 1e9
+    rates = _expected(post._replace(machines=1, cards=0, gbit=0.0))
+    return rates.ring / 1e9, rates.best / 1e9
 
 
-def _sent(n):
-    """Arrays that each of n GPUs sends in a ring."""
-    return 2 * (n - 1) / n
-
-
-def run_verdict(answer: Answer, **case: Any) -> Notes:
+def run_verdict(answer: Answer, **case: Any) -> list[str]:
     post = post_of(**case)
     bounds = _bounds(post)
     _judge_source(answer)
-    found = returned(answer, post, bounds and tuple(bounds))
+    reply = returned(answer, post, bounds and tuple(bounds))
     try:
-        word, reason = map(str, found)
+        word, reason = map(str, reply)
         if word in WORDS and reason in REASONS:
             return [word, reason]
     except (TypeError, ValueError):
         pass
-    raise Wrong(f'you return {brief(found)}; a word ({", ".join(WORDS)}) and '
+    raise Wrong(f'you return {brief(reply)}; a word ({", ".join(WORDS)}) and '
                 'a key of REASONS are right.', anywhere=True)
 
 
-def judge_verdict(notes: Notes, **case: Any) -> None:
+def judge_verdict(notes: list[str], **case: Any) -> None:
     (word, reason), (right, why) = notes, _verdict(post_of(**case))
     if word != right:
         raise Wrong(f'you return {word!r}; {right!r} is right. '
@@ -204,7 +193,7 @@ def judge_verdict(notes: Notes, **case: Any) -> None:
 
 
 def _range(post, word):
-    """How the measured number lies to the range of a verdict."""
+    """Words: the measured number, compared with the ends of a range."""
     if (bounds := _bounds(post)) is None:
         return '`expected` is None.'
     than = [_than(post.measured, *pair)
@@ -220,49 +209,48 @@ def _than(rate, times, limit):
 
 
 def _reason(post, why):
-    """What decides on a reason."""
-    found, k, one = _expected(post), len(post.use), post.machines == 1
-    adds = one and found.best > found.ring
+    """Words about the number that decides on a reason."""
+    rates, k, alone = _expected(post), len(post.use), post.machines == 1
+    adds = alone and rates.best > rates.ring
     if why in ('CPU', 'Gbit/s'):
         return _range(post, 'above')
-    if one and (why == 'NVLS' or not adds):
+    if alone and (why == 'NVLS' or not adds):
         return f'{"S" if adds else "No s"}witches add for {k} {post.gpu}.'
     if why == 'no direct way':
         return f'There are {post.machines} machines.'
     if why == 'one slot':
         return (f'The cards could carry {post.cards * post.gbit * 0.12:.4g}, '
-                f'the slots {found.wire / 1e9:.4g}.')
+                f'the slots {rates.wire / 1e9:.4g}.')
     return f'{post.measured:g} is {{}}.'.format(
-        _than(post.measured, 0.85, found.ring / 1e9) if one else
-        _than(post.measured, SCATTER, found.wire / 1e9))
+        _than(post.measured, 0.85, rates.ring / 1e9) if alone else
+        _than(post.measured, SCATTER, rates.wire / 1e9))
 
 
 def picture(bounds: Answer, verdict: Answer) -> Picture:
     """The student's ranges and words beside what was measured."""
     from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
+    from d2lps.pictures.rows import draw_bars
     ranges = [run_bounds(bounds, **case) for case in POSTS]
+    verdicts = [', '.join(result_or_none(run_verdict, verdict, **case) or ())
+                for case in POSTS]
     most = max([case['measured'] for case in POSTS] +
-               [max(found) for found in ranges if found])
-    ax = row_axes([case['post'] for case in POSTS], 1.45 * most,
-                  ax=new_figure(WIDE, 2.8).subplots(),
-                  xlabel='bus bandwidth (GB/s)',
-                  title='Bars: your range. Points: what was measured')
-    alt = []
-    for row, (case, found) in enumerate(zip(POSTS, ranges)):
-        ends, measured = found or [0, 0], case['measured']
-        if found:
-            draw_bars(ax, [(min(ends), max(*ends, min(ends) + most / 100),
-                            row)], BLUE, height=0.5)
-        ax.plot(measured, row, 'D', color=ORANGE, markeredgecolor='black')
-        try:
-            words = ', '.join(run_verdict(verdict, **case))
-        except NotImplementedError:  # there is no second function yet
-            words = ''
-        ax.text(max(measured, *ends) + most / 40, row, words, va='center')
-        alt.append(f'{case["post"]}: measured {measured}, your range '
-                   f'{_in_words(found)}, you say {words or "nothing"}')
-    describe(ax, '; '.join(alt) + '.')
+               [max(ends) for ends in ranges if ends])
+    ax = row_chart(
+        [case['post'] for case in POSTS], 1.45 * most, '; '.join(
+            f'{case["post"]}: measured {case["measured"]}, your range '
+            f'{_in_words(ends)}, you say {said or "nothing"}'
+            for case, ends, said in zip(POSTS, ranges, verdicts)) + '.',
+        xlabel='bus bandwidth (GB/s)',
+        title='Bars: your range. Points: what was measured')
+    for row, (case, ends, said) in enumerate(zip(POSTS, ranges, verdicts)):
+        low, high = sorted(ends or [0, 0])
+        if ends:
+            draw_bars(ax, [(low, max(high, low + most / 100), row)], BLUE,
+                      height=0.5)
+        ax.plot(case['measured'], row, 'D', color=ORANGE,
+                markeredgecolor='black')
+        ax.text(max(case['measured'], high) + most / 40, row, said,
+                va='center')
     return ax.figure
 
 

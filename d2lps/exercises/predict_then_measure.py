@@ -11,9 +11,9 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, number, returned, unchanged,
-                                      without)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      number, returned, unchanged, without)
 from d2lps.explaining import brief, same
 from d2lps.units import several
 
@@ -21,7 +21,7 @@ PARTS = 'compute', 'allreduce', 'python', 'work', 'step'
 
 
 def shards_of(k: int, b: int) -> list[int]:
-    """How many of b images each of k devices gets, as in chapter 1."""
+    """Numbers of images, of b, that k devices get, as in chapter 1."""
     return [b * (i + 1) // k - b * i // k for i in range(k)]
 
 
@@ -63,20 +63,20 @@ def run(part: str, predict: Answer, machine: str, k: int, b: int,
     without(predict, model, line, shards_of)
     mine = deepcopy(m)
     with unchanged(m=mine):
-        found = returned(predict, k, b, mine)
-    if not hasattr(found, 'keys') or part not in found.keys():
-        raise Wrong(f'you return {brief(found)}; a dictionary with {part!r} '
+        reply = returned(predict, k, b, mine)
+    if not hasattr(reply, 'keys') or part not in reply.keys():
+        raise Wrong(f'you return {brief(reply)}; a dictionary with {part!r} '
                     'is right.', anywhere=True)
-    parts = {part: number(found[part], f'a number is right for {part!r}')}
+    parts = {part: number(reply[part], f'a number is right for {part!r}')}
     for name in PARTS:
         try:
-            parts[name] = number(found[name])
+            parts[name] = number(reply[name])
         except (KeyError, Wrong):  # it has a check of its own
             continue
     return parts
 
 
-def judge(part: str, parts: Notes, machine: str, k: int, b: int,
+def judge(part: str, parts: Mapping[str, float], machine: str, k: int, b: int,
           **m: Any) -> None:
     """One part, of which the others may be wrong."""
     times = model(k, b, m, parts)
@@ -114,7 +114,7 @@ def _about(part, mine, others, k, b, m):
                  f'the time of {line(ms, images, mine):.4g} images; the '
                  f'largest shard has {max(sizes)}.')
         wrong = {f'Your line goes through 0 and the {word} measurement alone.':
-                 max(sizes) * one / count for word, count, one in zip(
+                 max(sizes) * time / count for word, count, time in zip(
                      ('first', 'second'), images, ms)}
         wrong |= {'Yours is the sum of all shards, not the largest.': shards,
                   'Yours is the mean of the shards, not the largest.':
@@ -129,7 +129,7 @@ def _about(part, mine, others, k, b, m):
                  f"{compute + allreduce:.5g} ms, and 'work' {work:.5g} ms.")
         wrong = {'Yours is the sum of all four.':
                  python + compute + allreduce + work}
-    return {(words,): words for words, time in wrong.items()
+    return {(fact,): fact for fact, time in wrong.items()
             if same(mine, float(time))}, place
 
 
@@ -141,9 +141,9 @@ def _counts(mine, *kinds):
     """
     tried = [[often * many for often in some for many in others]
              for *_, some, others in kinds]
-    (one, price, right, *_), (two, price_2, right_2, *_) = kinds
-    return {(i, j): f'You count {several(count, *one)} and '
-                    f'{several(count_2, *two)}; {right} and {right_2} are '
+    (first, price, right, *_), (second, price_2, right_2, *_) = kinds
+    return {(i, j): f'You count {several(count, *first)} and '
+                    f'{several(count_2, *second)}; {right} and {right_2} are '
                     'right.'
             for i, count in enumerate(tried[0])
             for j, count_2 in enumerate(tried[1])
@@ -151,7 +151,7 @@ def _counts(mine, *kinds):
 
 
 def measured_parts(seconds: float = 3) -> dict[str, Any]:
-    """What `predict` needs to know of this machine; needs MXNet."""
+    """Measurements of this machine for `predict`; needs MXNet."""
     import d2lps
     from d2lps.engine import mx
     from d2lps.processor import cores
@@ -160,12 +160,12 @@ def measured_parts(seconds: float = 3) -> dict[str, Any]:
                           for i in (0, 0, 1)]
 
     def copy_all():
-        for one, target in zip(other, mine):
-            one.copyto(target)
+        for array, target in zip(other, mine):
+            array.copyto(target)
 
     def add_all():
-        for one, target in zip(mine, total):
-            target += one
+        for array, target in zip(mine, total):
+            target += array
 
     jobs: dict[int | str, Any] = {n: _step(1, n) for n in (2, 8, 256)}
     took = _in_turns(jobs | {'copy': _job(copy_all, 10),
@@ -222,9 +222,9 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
     """Predict for this machine, print it, and only then measure."""
     import pandas as pd
 
-    from d2lps.figures import format_number
     from d2lps.pictures import BLUE, GREEN, ORANGE, PURPLE
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure
+    from d2lps.pictures.rows import WIDE, new_figure
+    run(PARTS[0], predict, **CASES[0])  # without an answer nothing is measured
     m = measured_parts()
     print('Measured here:', ', '.join(f'{name} = {_short(value)}'
                                       for name, value in m.items()))
@@ -239,27 +239,18 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
             for name, ms in zip(names, steps)))
     took = _in_turns({case: _step(*case) for case in cases}, 6)
     figure = new_figure(WIDE, 3.2 * len(sizes))
-    for b, ax in zip(sizes, figure.subplots(len(sizes), squeeze=False)[:, 0]):
-        parts = pd.DataFrame([predicted[k, b] for k in counts])
-        table = pd.DataFrame({
+    for b, ax in zip(sizes, figure.subplots(len(sizes))):
+        parts = pd.DataFrame([predicted[k, b] for k in counts], names)
+        gains = [f'{took[1, b][0] / took[k, b][0]:.2f} with {k}'
+                 for k in counts[1:]]
+        bar_chart(pd.DataFrame({
             'Python': parts.python,
             'largest shard + all-reduce': parts.compute + parts.allreduce,
             'all work on the cores': parts.work,
-            'measured': [took[k, b][0] for k in counts]})
-        table.index = names
-        table.plot.barh(ax=ax, width=0.84, legend=False,
-                        color=[PURPLE, BLUE, GREEN, ORANGE])
-        for bars, hatch in zip(ax.containers, ('', '//', '\\\\', '')):
-            ax.bar_label(bars, fmt=format_number, padding=4)
-            for bar in bars:
-                bar.set_hatch(hatch)
-        gains = [f'{took[1, b][0] / took[k, b][0]:.2f} with {k}'
-                 for k in counts[1:]]
-        ax.set(title=f'{b} images. Measured speedup: {", ".join(gains)}',
-               xlabel='ms of a step')
-        ax.set_ylim(len(counts) - 0.5, -0.5)
-        ax.grid(False, axis='y')
-    legend_below(ax)
+            'measured': [took[k, b][0] for k in counts]}), ax,
+            colors=[PURPLE, BLUE, GREEN, ORANGE],
+            title=f'{b} images. Measured speedup: {", ".join(gains)}',
+            xlabel='ms of a step')
     return figure
 
 

@@ -7,19 +7,18 @@ import numpy as np
 
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong)
-from d2lps.figures import describe
+from d2lps.exercises.checking import Answer, Check, Differs, Picture, Wrong
+from d2lps.exercises.plan_checks import PlanNotes
 
 LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
 
 
-def run(answer: Answer, machines: int, gpus: int) -> Notes:
+def run(answer: Answer, machines: int, gpus: int) -> PlanNotes:
     return plan_checks.run(answer, machines * gpus, machines, gpus,
                            may_use=(strategies.ring, strategies._ring))
 
 
-def judge_sum(notes: Notes, machines: int, gpus: int) -> None:
+def judge_sum(notes: PlanNotes, machines: int, gpus: int) -> None:
     plan = plan_checks.judge_form(notes, machines * gpus, 'machines * gpus')
     try:
         plan_checks.judge_total(plan)
@@ -42,9 +41,9 @@ def _too_early(plan, gpus):
                 return (f'In round {number} device {src} sends chunk {chunk} '
                         f'out of machine {machine}, without the gradient of '
                         f'device {first + has[gpu].argmin()}.' + ''.join(
-                            f' Device {first + one} has the sum of this '
+                            f' Device {first + other} has the sum of this '
                             'machine.'
-                            for one in np.flatnonzero(has.all(axis=1))[:1]))
+                            for other in np.flatnonzero(has.all(axis=1))[:1]))
     return ''
 
 
@@ -54,12 +53,12 @@ def _plan(notes, machines, gpus):
 
 
 def _leaves(sends, gpus):
-    """Which of these messages go to another machine."""
+    """True for each message that goes to another machine."""
     return sends.src // gpus != sends.dst // gpus
 
 
-def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
-    """From machine to machine, each message stays on its rail."""
+def judge_rails(notes: PlanNotes, machines: int, gpus: int) -> None:
+    """Messages from machine to machine stay on their rails."""
     plan = _plan(notes, machines, gpus)
     if machines > 1 and not any(_leaves(sends, gpus).any()
                                 for sends in plan.rounds):
@@ -74,7 +73,7 @@ def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
 
 
 def _carried(plan, gpus, outside):
-    """What each device sends and receives, in gradients, round by round.
+    """Gradients that each device sends and receives, round by round.
 
     outside: over its network card; otherwise within its machine. Two arrays
     (rounds, devices).
@@ -89,14 +88,14 @@ def _carried(plan, gpus, outside):
     return both
 
 
-def judge_cards(notes: Notes, machines: int, gpus: int) -> None:
+def judge_cards(notes: PlanNotes, machines: int, gpus: int) -> None:
     """No network card carries more than its share."""
     least = 2 * (machines - 1)
     _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=True),
                 'over its network card', least, least / machines / gpus)
 
 
-def judge_inside(notes: Notes, machines: int, gpus: int) -> None:
+def judge_inside(notes: PlanNotes, machines: int, gpus: int) -> None:
     """Within its machine, too, no GPU sends or gets more than it must."""
     least = 2 * (gpus - 1)
     _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=False),
@@ -127,7 +126,7 @@ def _judge_load(both, where, least, target):
                 f' the target is {target:.3g}.{hint}')
 
 
-def judge_rounds(notes: Notes, machines: int, gpus: int) -> None:
+def judge_rounds(notes: PlanNotes, machines: int, gpus: int) -> None:
     """Few rounds: two inside, the others on rails."""
     plan = _plan(notes, machines, gpus)
     if len(plan.rounds) > 2 * machines:
@@ -164,14 +163,14 @@ def cables(machines: int, gpus: int) -> topology.Topology:
 
 
 def target_seconds(machines: int, gpus: int, nbytes: float) -> float:
-    """What the plan takes on `cables` with a ring on each rail."""
-    return simulate.time(strategies.hierarchical(machines, gpus),
-                         cables(machines, gpus), nbytes).seconds
+    """Seconds of the plan with a ring on each rail, on `cables`."""
+    return simulate.timing(strategies.hierarchical(machines, gpus),
+                           cables(machines, gpus), nbytes).seconds
 
 
 def picture(answer: Answer, machines: int = 4, gpus: int = 4,
             nbytes: float = 160e6) -> Picture:
-    """What each card sends, beside a plan that uses one of each machine."""
+    """Gradients that each card sends, beside a plan with one card each."""
     plan = plan_checks.plan_of(run(answer, machines, gpus), machines * gpus)
     other = one_speaker(machines, gpus)
     return plan_checks.picture_of(
@@ -183,23 +182,19 @@ def picture(answer: Answer, machines: int = 4, gpus: int = 4,
 
 def _cards(title, plans, gpus):
     """Bars: what each device sends over its card, by each plan."""
+    import pandas as pd
+
     from d2lps.pictures import BLUE, GRAY
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    ax = new_figure(WIDE, 2.8).subplots()
-    said = []
-    for move, color, (name, plan) in zip((-0.2, 0.2), (BLUE, GRAY),
-                                         plans.items()):
-        sent = _carried(plan, gpus, outside=True)[0].sum(axis=0)
-        ax.bar(np.arange(len(sent)) + move, sent, 0.4, color=color,
-               label=name)
-        said.append(f'{name}: {", ".join(f"{one:.3g}" for one in sent)}')
-    ax.set(title=title, xticks=range(len(sent)),
-           xlabel=f'device ({gpus} in each machine)',
+    table = pd.DataFrame({
+        name: _carried(plan, gpus, outside=True)[0].sum(axis=0)
+        for name, plan in plans.items()})
+    ax = table.plot.bar(ax=new_figure(WIDE, 2.8).subplots(), legend=False,
+                        rot=0, width=0.8, color=[BLUE, GRAY])
+    ax.set(title=title, xlabel=f'device ({gpus} in each machine)',
            ylabel='gradients sent\nover its network card')
     ax.grid(False, axis='x')
     legend_below(ax)
-    describe(ax, f'{title}. Gradients that each device sends over its '
-                 f'network card. {"; ".join(said)}.')
     return ax.figure
 
 

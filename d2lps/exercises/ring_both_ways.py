@@ -7,21 +7,23 @@ import numpy as np
 
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Answer, Check, Notes, Picture
+from d2lps.exercises.checking import Answer, Check, Picture
+from d2lps.exercises.plan_checks import PlanNotes
 
 NBYTES = 160e6
 
 
-def run(answer: Answer, n: int, there: float = 18, back: float = 18) -> Notes:
+def run(answer: Answer, n: int, there: float = 18,
+        back: float = 18) -> PlanNotes:
     return plan_checks.run(answer, n, n, there, back)
 
 
-def judge_sum(notes: Notes, n: int, there: float = 18,
+def judge_sum(notes: PlanNotes, n: int, there: float = 18,
               back: float = 18) -> None:
     plan_checks.judge_sum(notes, n)
 
 
-def judge_time(notes: Notes, n: int, there: float = 18,
+def judge_time(notes: PlanNotes, n: int, there: float = 18,
                back: float = 18) -> None:
     plan_checks.judge_time(plan_checks.judge_work(notes, n),
                            *_task(n, there, back), why=_shares)
@@ -66,12 +68,12 @@ def _shares(plan, timing):
 
 
 def picture(answer: Answer, n: int = 4) -> Picture:
-    """When each cable is in use, and the time beside others'."""
+    """Times at which each cable is in use, and the time beside others'."""
     from d2lps.collectives import simulate
     from d2lps.pictures import Row, plot_timing
 
     def left(plan, title):
-        return plot_timing(simulate.time(plan, links, NBYTES), title=(
+        return plot_timing(simulate.timing(plan, links, NBYTES), title=(
             f'{there} GB/s there, {back} GB/s back: {title}'))
 
     rows = []

@@ -4,12 +4,13 @@ To chapter 7, notebooks/07-more-than-sums.ipynb. The student writes a product
 whose work is spread over devices.
 """
 from copy import deepcopy
+from typing import Any, TypedDict
 
 import numpy as np
 
 from d2lps.collectives import Schedule, strategies
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, returned, unchanged)
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      returned, unchanged)
 from d2lps.explaining import brief
 
 # Each has plus, times and the zero of plus.
@@ -41,9 +42,17 @@ def _matrices(semiring, inner, seed, whole):
         1, 900, shape)) for shape in ((3, inner), (inner, 4))]
 
 
+class Product(TypedDict):
+    """The parts that plan.run got, their types, its sums, and the result."""
+    parts: list
+    kinds: list[str]
+    ends: list
+    result: Any
+
+
 def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
-        whole: bool = False) -> Notes:
-    """What the student's function gave plan.run, and what it returned."""
+        whole: bool = False) -> Product:
+    """The parts that the student's function gave plan.run, and its result."""
     plan, parts, kinds = strategies.ring(n), [], set[str]()
     ends = []
 
@@ -55,14 +64,14 @@ def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
 
     plan.run = run  # type: ignore[method-assign]  # of this plan alone
     A, B = _matrices(semiring, inner, seed, whole)
-    # Who changes A or B loses one part only.
+    # A student who changes A or B loses one part only.
     with unchanged(**{} if semiring == 'numbers' else {'A': A, 'B': B}):
         C = returned(answer, A, B, *SEMIRINGS[semiring], plan)
     return {'parts': parts, 'kinds': sorted(kinds), 'result': C,
             'ends': ends}
 
 
-def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
+def judge(notes: Product, semiring: str, n: int, inner: int, seed: int = 0,
           whole: bool = False) -> None:
     plus, times, zero = SEMIRINGS[semiring]
     A, B = (matrix.astype(float)
@@ -80,35 +89,35 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
         raise Wrong('each device needs a part as large as the product.')
     if semiring == 'numbers' and notes['kinds'] == ['float64']:
         _judge_shares(parts[:, 0, 0], n, inner)
-    for found, words in (
+    for mine, label in (
             (plus.reduce(parts), f'{plus.__name__} of all parts is'),
             (np.array(notes['ends'][0], float),
              'the parts are right, but plan.run makes'),
             (np.array(result, float), 'plan.run is right, but you return')):
-        for i, j in np.argwhere(~np.isclose(found, right, 1e-9)):
+        for i, j in np.argwhere(~np.isclose(mine, right, 1e-9)):
             raise Differs(
-                f'in row {i}, column {j}, {words} {found[i, j]:.12g}; '
-                f'{right[i, j]:.12g} is right', found, right, 1e-9, known={
+                f'in row {i}, column {j}, {label} {mine[i, j]:.12g}; '
+                f'{right[i, j]:.12g} is right', mine, right, 1e-9, known={
                     key: said for key, said, fits in _facts(
-                        notes, parts, found, right, zero, times, plus, A, B)
+                        notes, parts, mine, right, zero, times, plus, A, B)
                     if fits})
 
 
-def _facts(notes, parts, found, right, zero, times, plus, A, B):
+def _facts(notes, parts, mine, right, zero, times, plus, A, B):
     """(key, words, whether it is so): what a wrong product can be."""
     kinds = notes['kinds']
     with_zeros = plus.reduce([right, *np.zeros_like(parts)])
     yield (('type',), f'The parts are {" and ".join(kinds)}: fractions and '
            'infinity need float64.', kinds != ['float64'])
     yield (('zero',), f'Each part begins with 0. Begin with `zero`, here '
-           f'{zero}.', zero and np.allclose(found, with_zeros))
+           f'{zero}.', zero and np.allclose(mine, with_zeros))
     yield (('added',), f'That is their sum: give `plus`, here '
            f'{plus.__name__}, to plan.run.', np.array_equal(
-               found, parts.sum(axis=0)) and not np.array_equal(
-                   found, plus.reduce(parts)))
+               mine, parts.sum(axis=0)) and not np.array_equal(
+                   mine, plus.reduce(parts)))
     yield (('swapped',), 'You compute times(b, a); times(a, b) is right, with '
            'a of A.', np.array_equal(
-               found, plus.reduce(times(B, A[:, :, None]), axis=1)))
+               mine, plus.reduce(times(B, A[:, :, None]), axis=1)))
 
 
 def _judge_shares(parts, n, inner):
@@ -156,23 +165,23 @@ def picture(answer: Answer) -> Picture:
 
 
 def _draw(D, wrong, roads):
-    """A table of ways between towns; what is wrong is bold and grey."""
-    from d2lps.pictures import Drawing
-    towns, count = 'ABCDEFGH', int(wrong.sum())
-    drawing = Drawing(352, 330, f'Shortest ways of up to {roads} roads '
-                      f'between eight towns; {count} of 64 are wrong.')
-    drawing.text(4, 15, f'ways of up to {roads} roads'
-                 + ' (bold, grey: wrong)' * bool(count), 13, 'start',
-                 bold=True)
-    for k, town in enumerate(towns):
-        drawing.text(54 + 38 * k, 40, town, 12)
-        drawing.text(20, 66 + 34 * k, town, 12)
-    for (i, j), length in np.ndenumerate(D):
-        drawing.box(36 + 38 * j, 50 + 34 * i, 36, 32, '',
-                    '#d0d0d0' if wrong[i, j] else 'white', stroke='#ddd')
-        drawing.text(54 + 38 * j, 66 + 34 * i, f'{length:.3g}', 12,
-                     bold=bool(wrong[i, j]))
-    return drawing
+    """A table of ways between towns; the wrong ones are bold and grey."""
+    from d2lps.figures import describe
+    from d2lps.pictures.rows import HALF, new_figure
+    towns = [*'ABCDEFGH']
+    ax = new_figure(HALF, 3.3).subplots()
+    ax.axis('off')
+    ax.set_title(f'ways of up to {roads} roads'
+                 + ' (bold, grey: wrong)' * bool(wrong.any()))
+    table = ax.table([[f'{length:.3g}' for length in row] for row in D],
+                     np.where(wrong, '#d0d0d0', 'white').tolist(),
+                     rowLabels=towns, colLabels=towns, cellLoc='center',
+                     bbox=[0.06, 0, 0.94, 1])
+    for i, j in np.argwhere(wrong):
+        table[i + 1, j].set_text_props(weight='bold')
+    describe(ax, f'Shortest ways of up to {roads} roads between eight towns; '
+                 f'{wrong.sum()} of 64 are wrong.')
+    return ax.figure
 
 
 CHECKS = {

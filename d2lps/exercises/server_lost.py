@@ -9,8 +9,8 @@ from functools import partial
 from operator import index
 from typing import Any, NamedTuple, TypeAlias
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import Answer, Check, Differs, Picture, Wrong
 from d2lps.explaining import brief, nothing_returned
 
 # For each key: the servers that have a copy, and the number of its last push.
@@ -19,7 +19,7 @@ Order: TypeAlias = Sequence[int]  # key, sender, receiver
 
 
 class Death(NamedTuple):
-    """What there was before, the orders, and what there is after them.
+    """The copies before some servers die, the orders, and the copies after.
 
     wanted: how many copies each key should have. left: of the copies before,
     those on living servers. lost: the list that the student's function
@@ -80,7 +80,7 @@ def story(go_on: Callable[..., tuple], keys: int, servers: int, replicas: int,
         copies = {key: at for key, at in after.items() if at}
 
 
-def run(answer: Answer, **case: Any) -> Notes:
+def run(answer: Answer, **case: Any) -> list[tuple]:
     """The orders after each death, and what was returned."""
     notes: list[tuple] = []
 
@@ -102,12 +102,12 @@ def run(answer: Answer, **case: Any) -> Notes:
     return notes
 
 
-def deaths_of(notes: Notes, **case: Any) -> Iterator[Death]:
+def deaths_of(notes: list[tuple], **case: Any) -> Iterator[Death]:
     answers = iter(notes)
     return story(lambda *_: next(answers), **case)
 
 
-def judge(judges: Sequence[Callable[[Death], None]], notes: Notes,
+def judge(judges: Sequence[Callable[[Death], None]], notes: list[tuple],
           **case: Any) -> None:
     """Each of `judges` raises `Wrong` if something is wrong after a death."""
     for death in deaths_of(notes, **case):
@@ -150,7 +150,7 @@ def _any(servers):
 
 
 def _told(death, key):
-    """What the student's function was told about a key."""
+    """Words: what the student's function was told about a key."""
     return f'copies[{key}] = {death.before.get(key)}, alive = {death.alive}: '
 
 
@@ -187,7 +187,7 @@ def load_of(copies: Copies, servers: Iterable[int]) -> list[int]:
 
 
 def judge_load(death: Death) -> None:
-    """Has a server far more keys than the mean, and than it had?"""
+    """No server has far more keys than the mean, and than it had."""
     was, load = (load_of(copies, death.alive)
                  for copies in (death.before, death.after))
     # The mean, rounded up, plus one.
@@ -201,7 +201,7 @@ def judge_load(death: Death) -> None:
             'new copies.')
 
 
-def says_load(notes: Notes, keys: int, **case: Any) -> str:
+def says_load(notes: list[tuple], keys: int, **case: Any) -> str:
     [death] = deaths_of(notes, keys=keys, **case)
     load = load_of(death.after, death.alive)
     return (f'With {keys} keys, the fullest of {len(load)} servers has '
@@ -209,36 +209,19 @@ def says_load(notes: Notes, keys: int, **case: Any) -> str:
 
 
 def picture(answer: Answer) -> Picture:
-    """How many keys each server has before and after a death."""
-    from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    from d2lps.pictures.style import ink_on
-    [case], servers = CHECKS['load'].cases[:1], range(5)
+    """Numbers of keys of each server before and after a death."""
+    import pandas as pd
+    case, servers = CHECKS['load'].cases[0], range(5)
     [death] = deaths_of(run(answer, **case), **case)
-    had = load_of(death.before, servers)
     came = [sum(receiver == server and server not in death.before.get(key, ())
                 for key, _, receiver in death.orders) for server in servers]
-    names = [f'server {server}' + ', dead' * (server not in death.alive)
-             for server in servers]
-    figure = new_figure(WIDE, 2.62)
-    ax = figure.subplots()
-    for label, left, numbers, color in (
-            ('had a copy before', 0, had, BLUE),
-            ('new copies', had, came, ORANGE)):
-        bars = ax.barh(names, numbers, left=left, color=color, label=label)
-        ax.bar_label(bars, [number or '' for number in numbers],
-                     label_type='center', color=ink_on(color))
-    for row, total in enumerate(map(sum, zip(had, came))):
-        ax.annotate(str(total), (max(total, 31), row), (6, 0), va='center',
-                    weight='bold', textcoords='offset points')
-    ax.axvline(31, color='gray', linestyle='--', linewidth=1.5)
-    ax.set(title=f'{sum(came)} new copies, and '
-           f'{len(death.orders) - sum(came)} others; dashed: the target, at '
-           'most 31', xlabel='keys')
-    ax.invert_yaxis()
-    ax.grid(False, axis='y')
-    legend_below(ax)
-    return figure
+    return bar_chart(pd.DataFrame(
+        {'had a copy before': load_of(death.before, servers),
+         'new copies': came},
+        [f'server {server}' + ', dead' * (server not in death.alive)
+         for server in servers]), stacked=True, xlabel='keys',
+        title=f'{sum(came)} new copies, and {len(death.orders) - sum(came)} '
+              f'others; the target: at most 31 keys').figure
 
 
 def _case(keys, servers, replicas, deaths, seed):

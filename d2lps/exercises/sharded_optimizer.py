@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from d2lps.annotations import Array
-from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
-                                      Picture, Wrong, the_torch, without)
+from d2lps.exercises.charts import draw_named, row_chart
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Picture,
+                                      Wrong, the_torch, without)
 from d2lps.explaining import brief
-from d2lps.figures import describe
 
 LR, MOMENTUM = 0.1, 0.9
 DEEPEST = 6  # how many lists, objects and dictionaries may be nested
@@ -38,32 +38,32 @@ def set_gradients(params: Sequence[Array], rank: int, step: int) -> None:
 
 
 def kept(thing: object, params: Sequence[Array]) -> dict[str, int]:
-    """How many numbers an object keeps in tensors, by name.
+    """Counts of the numbers that an object keeps in tensors, by name.
 
     Not counted are the parameters and their gradients, nor what shares their
     memory. A dictionary, such as {'momentum': 10}.
     """
     torch = the_torch()
-    known = {_memory(one) for param in params
-             for one in (param, param.grad) if one is not None}
-    found: Counter[str] = Counter()
+    known = {_memory(value) for param in params
+             for value in (param, param.grad) if value is not None}
+    counts: Counter[str] = Counter()
 
-    def count(name, one, deep):
-        if isinstance(one, torch.Tensor):
-            if _memory(one) not in known:
-                known.add(_memory(one))
+    def count(name, value, deep):
+        if isinstance(value, torch.Tensor):
+            if _memory(value) not in known:
+                known.add(_memory(value))
                 # A view keeps its whole base tensor in memory.
-                many = one.untyped_storage().nbytes() // one.element_size()
-                if many > one.numel():
-                    name += f' (a view of {one.numel()} of them)'
-                found[name] += many
+                many = value.untyped_storage().nbytes() // value.element_size()
+                if many > value.numel():
+                    name += f' (a view of {value.numel()} of them)'
+                counts[name] += many
         elif deep:
-            for inner in _inside(one):
+            for inner in _inside(value):
                 count(name, inner, deep - 1)
 
-    for name, one in getattr(thing, '__dict__', {}).items():
-        count(name, one, DEEPEST)
-    return found
+    for name, value in getattr(thing, '__dict__', {}).items():
+        count(name, value, DEEPEST)
+    return counts
 
 
 def _memory(tensor):
@@ -71,7 +71,7 @@ def _memory(tensor):
 
 
 def _inside(thing):
-    """What is in a list, a dictionary or an object that a student made."""
+    """The values in a list, a dictionary or an object that a student made."""
     if isinstance(thing, dict):
         return thing.values()
     if isinstance(thing, (list, tuple, set)):
@@ -82,10 +82,19 @@ def _inside(thing):
     return getattr(thing, '__dict__', {}).values()
 
 
+class Trained(TypedDict):
+    """Calls, parameters and kept numbers of each worker.
+
+    given: for each call, the numbers that each rank gave.
+    """
+    workers: list[dict]
+    given: list[list]
+
+
 def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
         steps: int = 1, dtype: str = 'float32', lr: float = LR,
-        momentum: float = MOMENTUM) -> Notes:
-    """What every worker called, gave and kept, and its parameters."""
+        momentum: float = MOMENTUM) -> Trained:
+    """Calls, tensors and parameters of every worker."""
     from d2lps.exercises.torchgroup import Group
 
     def work(worker):
@@ -111,7 +120,7 @@ def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
     group = Group(num_workers)
     workers = group.run(work)
     return {'workers': workers, 'given': [
-        [one.flatten().tolist() for one in call.all()]
+        [tensor.flatten().tolist() for tensor in call.all()]
         for call in group.calls]}
 
 
@@ -138,45 +147,45 @@ class Whole:
         self.optimizer.step()
 
 
-def judge_params(found: Notes, num_workers: int,
+def judge_params(notes: Trained, num_workers: int,
                  shapes: Sequence[Sequence[int]], steps: int = 1,
                  **case: Any) -> None:
     """The parameters, however the state is divided."""
     truth = run(Whole, num_workers, shapes, steps, **case)['workers'][0]
     for step in range(1, steps + 1):
-        for rank, worker in enumerate(found['workers']):
+        for rank, worker in enumerate(notes['workers']):
             mine, right, before = worker['params'][step], *(
                 truth['params'][k] for k in (step, step - 1))
-            for k, one in enumerate(right):
+            for k, param in enumerate(right):
                 where = f'step {step}, rank {rank}: params[{k}]'
-                if np.shape(mine[k]) != np.shape(one):
+                if np.shape(mine[k]) != np.shape(param):
                     raise Wrong(f'{where} has shape {np.shape(mine[k])}; '
-                                f'{np.shape(one)} is right.')
-                wrong = ~np.isclose(mine[k], one, rtol=1e-4, atol=1e-5)
+                                f'{np.shape(param)} is right.')
+                wrong = ~np.isclose(mine[k], param, rtol=1e-4, atol=1e-5)
                 if wrong.any():
                     at = tuple(map(int, np.argwhere(wrong)[0]))
                     start = np.array(before[k])
-                    change, wanted = np.array(mine[k]) - start, one - start
+                    change, due = np.array(mine[k]) - start, param - start
                     raise Differs(
                         f'{where}{[*at] if at else ""} changes by '
-                        f'{brief(change[at])}; {brief(wanted[at])} is right',
-                        change, wanted, 1e-3,
+                        f'{brief(change[at])}; {brief(due[at])} is right',
+                        change, due, 1e-3,
                         {'num_workers': num_workers}, averaged='num_workers',
-                        place=_place(found, step, before, right, shapes,
+                        place=_place(notes, step, before, right, shapes,
                                      change.any()))
 
 
-def _place(found, step, before, after, shapes, changed):
-    """What the calls of a step got first that is wrong: a sentence."""
-    n = len(found['workers'])
+def _place(notes, step, before, after, shapes, changed):
+    """A sentence about the first wrong tensor that a call of a step got."""
+    n = len(notes['workers'])
     total, size = _sizes(shapes, n)
-    if wrong := _wrong_calls(found, n, shapes):
+    if wrong := _wrong_calls(notes, n, shapes):
         return f'In {wrong}.'
-    summed, gathered = found['given'][2 * step - 2:2 * step]
+    summed, gathered = notes['given'][2 * step - 2:2 * step]
     for rank, given in enumerate(summed):
         params = parameters(shapes)
         set_gradients(params, rank, step - 1)
-        right = np.pad(_flat([one.grad.tolist() for one in params]),
+        right = np.pad(_flat([param.grad.tolist() for param in params]),
                        (0, n * size - total))
         times = given @ right / (right @ right)  # a mean is fine
         if not times or not np.allclose(given, times * right, 1e-3, 1e-4):
@@ -195,91 +204,84 @@ def _place(found, step, before, after, shapes, changed):
 
 
 def _flat(arrays):
-    return np.concatenate([np.ravel(one) for one in arrays])
+    return np.concatenate([np.ravel(array) for array in arrays])
 
 
 def _sizes(shapes, num_workers):
-    """How many numbers there are, and how many a shard has."""
+    """The number of all parameters, and of those in a shard."""
     total = sum(int(np.prod(shape)) for shape in shapes)
     return total, -(-total // num_workers)
 
 
-def _wrong_calls(found, num_workers, shapes):
+def _wrong_calls(notes, num_workers, shapes):
     """Words about the first step with wrong calls; or ''."""
     _, size = _sizes(shapes, num_workers)
     right = [['reduce_scatter', num_workers * size], ['all_gather', size]]
-    for rank, worker in enumerate(found['workers']):
+    for rank, worker in enumerate(notes['workers']):
         for step, calls in enumerate(worker['calls'], 1):
             for k, pair in enumerate(zip_longest(calls, right), 1):
-                mine, one = (f'{call[0]} of {call[1]}' if call else 'missing'
+                mine, due = (f'{call[0]} of {call[1]}' if call else 'missing'
                              for call in pair)
-                if mine != one:
+                if mine != due:
                     return (f'step {step}, rank {rank}: call {k} is {mine}; '
-                            f'{one.replace("missing", "no call")} is right')
+                            f'{due.replace("missing", "no call")} is right')
     return ''
 
 
-def judge_calls(found: Notes, num_workers: int,
+def judge_calls(notes: Trained, num_workers: int,
                 shapes: Sequence[Sequence[int]], steps: int = 1,
                 **_: Any) -> None:
     """One reduce-scatter and one all-gather in a step, of flat tensors."""
-    if wrong := _wrong_calls(found, num_workers, shapes):
+    if wrong := _wrong_calls(notes, num_workers, shapes):
         total, size = _sizes(shapes, num_workers)
         raise Wrong(f'{wrong}. A shard has {size} of {total} numbers.')
 
 
-def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
-               **_: Any) -> None:
-    """What each rank keeps between the steps."""
+def judge_kept(notes: Trained, num_workers: int,
+               shapes: Sequence[Sequence[int]], **_: Any) -> None:
+    """The tensors that each rank keeps between the steps."""
     _, size = _sizes(shapes, num_workers)
-    for rank, worker in enumerate(found['workers']):
+    for rank, worker in enumerate(notes['workers']):
         by_name = worker['kept']
-        words = ', '.join(f'{many} in {name}'
+        parts = ', '.join(f'{many} in {name}'
                           for name, many in by_name.items())
         if not by_name:
             raise Wrong(f'rank {rank} keeps no tensor in its attributes; '
                         f'{size} numbers of momentum are right.')
         if sum(by_name.values()) > size:
-            raise Wrong(f'between steps rank {rank} keeps {words}; {size} are '
+            raise Wrong(f'between steps rank {rank} keeps {parts}; {size} are '
                         'right, the momentum of its shard.')
 
 
 def picture(optimizer: Answer) -> Picture:
-    """Who updates what, and who keeps how much."""
+    """The places that each rank updates, and how much it keeps."""
     from d2lps.pictures import BLUE, GRAY, ORANGE
-    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, name_bar,
-                                     new_figure, row_axes)
+    from d2lps.pictures.rows import draw_bars, legend_below
     workers = run(optimizer, **SHOWN)['workers']
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _sizes(shapes, n)
     keeps = [sum(worker['kept'].values()) for worker in workers]
-    figure = new_figure(WIDE, 3)
-    ax = row_axes(['parameters', *(f'rank {rank}' for rank in range(n))],
-                  n * shard, ax=figure.subplots(),
-                  xlabel='place in the flat tensor')
+    labels = [f'rank {rank} keeps {many} of {total}'
+              for rank, many in enumerate(keeps)]
+    ax = row_chart(['parameters', *labels], n * shard,
+                   f'A row of parameters, cut for {n} ranks. '
+                   f'{"; ".join(labels)}.', height=3,
+                   xlabel='place in the flat tensor')
     ax.set_xticks([k * shard for k in range(n + 1)])
-    describe(ax, f'A row of parameters, cut for {n} ranks. ' + '; '.join(
-        f'rank {rank} keeps {many} of {total}'
-        for rank, many in enumerate(keeps)) + '.')
-    end = 0
-    for k, shape in enumerate(shapes):
-        start, end = end, end + int(np.prod(shape))
-        draw_bars(ax, [(start, end, 0)], GRAY)
-        name_bar(ax, start, end, 0, k, GRAY)
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    draw_named(ax, [(start, end, 0, k) for k, (start, end) in enumerate(
+        zip([0, *ends], ends))], GRAY)
     draw_bars(ax, [(total, n * shard, 0)], GRAY, 'padding', '//')
     for rank, (worker, many) in enumerate(zip(workers, keeps)):
-        # Above what it gives to all, what it keeps.
         start = rank * many if many < total else 0
         draw_bars(ax, [(start, start + many, rank + 0.83)], ORANGE,
                   'keeps momentum', height=0.3)
         sent = dict(worker['calls'][0]).get('all_gather', 0)
         draw_bars(ax, [(rank * sent, (rank + 1) * sent, rank + 1.17)], BLUE,
                   'updates', '//', height=0.3)
-        ax.text(1.02, rank + 1, f'keeps {many} of {total}', va='center',
-                transform=ax.get_yaxis_transform())
     ax.set_xlim(0, ax.dataLim.x1)  # of all bars
     legend_below(ax)
-    return figure
+    return ax.figure
 
 
 SHOWN: Case = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]],

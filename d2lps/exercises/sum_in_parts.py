@@ -4,11 +4,12 @@ To chapter 1, notebooks/01-data-parallelism.ipynb, and chapter 3.
 """
 from collections.abc import Sequence
 from math import prod
+from typing import TypedDict
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import Answer, Check, Differs, Picture, Wrong
 from d2lps.exercises.counting import Counted, busiest
 from d2lps.explaining import brief
 
@@ -16,11 +17,17 @@ GB_PER_S = 16  # of each device's link, each way; a number counts as 1 MB
 
 
 def _factors(shape):
-    """What tells a number from its neighbours: no multiples of each other."""
+    """Factors that tell a number from its neighbours."""
     return 1 + np.arange(prod(shape)) % 7 / 1024
 
 
-def run(answer: Answer, k: int, shape: Sequence[int]) -> Notes:
+class Summed(TypedDict):
+    """The messages, see `Counted`, and all numbers of each array."""
+    log: list[list]
+    ends: list
+
+
+def run(answer: Answer, k: int, shape: Sequence[int]) -> Summed:
     """The messages, and what every array holds in the end."""
     factors, log = _factors(shape), list[list]()
     # On device i: 8 to the power of i, times each number's factor.
@@ -29,8 +36,8 @@ def run(answer: Answer, k: int, shape: Sequence[int]) -> Notes:
     return {'log': log, 'ends': [array.reshape(-1) for array in numbers]}
 
 
-def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
-    """On every device the sum of all."""
+def judge_sum(notes: Summed, k: int, shape: Sequence[int]) -> None:
+    """The sum of all gradients on every device."""
     size, own = prod(shape), 8.0 ** np.arange(k)[:, None]
     ends = np.array(notes['ends'], float) / _factors(shape)
     wrong = ends != own.sum()
@@ -60,7 +67,7 @@ def _held(value, k):
 
 
 def _known(ends, own, wrong):
-    """What holds for the numbers of all devices."""
+    """Facts about the numbers of all devices."""
     k, size = ends.shape
     rest = size % k
     known = {}
@@ -86,17 +93,17 @@ def _times(log, k):
             for links in busiest(log, k).values()]
 
 
-def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
+def judge_time(notes: Summed, k: int, shape: Sequence[int]) -> None:
     """No device has more to do than the one with the largest chunk."""
     size, times = prod(shape), _times(notes['log'], k)
     largest, took = -(-size // k), sum(times)
     target = 2 * (k - 1) * largest / GB_PER_S
     # Forgotten numbers cost the points of the part `sum` alone.
     least = (k - 1) * (size // k or size / k) / GB_PER_S
-    for seen, fewest, what in ((times[0], least, 'the way to the sums'),
-                               (took, 2 * least, 'the way there and back')):
+    for seen, fewest, way in ((times[0], least, 'the way to the sums'),
+                              (took, 2 * least, 'the way there and back')):
         if seen < fewest * (1 - 1e-9):
-            raise Wrong(f'{what} takes {seen:g} ms; a sum needs at least '
+            raise Wrong(f'{way} takes {seen:g} ms; a sum needs at least '
                         f'{fewest:g} ms.')
     if took > target * (1 + 1e-9):
         raise Wrong(f'it takes {took:g} ms; the target is {target:g} ms. '
@@ -119,39 +126,27 @@ def _why(log, k, size, largest):
 
 def picture(answer: Answer) -> Picture:
     """The bytes over each link, with the student's function."""
-    from d2lps.figures import format_number
-    from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    from d2lps.pictures.style import ink_on
+    import pandas as pd
+
+    from d2lps.pictures.rows import WIDE, new_figure
     k, size = 4, 160
-    log = run(answer, k, [size])['log']
     first = [[i, 0, size, 'sum'] for i in range(1, k)] + [
         [0, i, size, 'back'] for i in range(1, k)]
-    ways = {'all on device 0': first, 'yours': log}
+    logs = {'all on device 0': first,
+            'yours': run(answer, k, [size])['log']}
     names = [f'device {i} {way}' for i in range(k)
              for way in ('receives', 'sends')]
-    figure = new_figure(WIDE, 1 + 0.28 * 2 * k)
-    for ax, (name, messages) in zip(
-            figure.subplots(1, 2, sharex=True, sharey=True), ways.items()):
-        links, left = busiest(messages, k), np.zeros(2 * k)
-        for part, label, color in (('sum', 'to sum', BLUE),
-                                   ('back', 'the sum back', ORANGE)):
-            sizes = np.transpose(links[part]).ravel()
-            bars = ax.barh(range(2 * k), sizes, left=left, color=color,
-                           label=label)
-            ax.bar_label(bars, [format_number(one) if one else ''
-                                for one in sizes],
-                         label_type='center', color=ink_on(color))
-            left += sizes
-        ax.bar_label(bars, [*map(format_number, left)], padding=4,
-                     weight='bold')
-        ax.set_yticks(range(2 * k), names)
-        ax.set(title=f'{name}: {sum(_times(messages, k)):g} ms',
-               xlabel='MB over the link')
-        ax.grid(False, axis='y')
-    ax.invert_yaxis()
-    legend_below(ax)
-    return figure
+    tables = [pd.DataFrame({
+        label: np.transpose(busiest(log, k)[way]).ravel() for way, label in (
+            ('sum', 'to sum'), ('back', 'the sum back'))}, names)
+        for log in logs.values()]
+    longest = max(table.sum(axis=1).max() for table in tables)
+    axes = new_figure(WIDE, 1 + 0.28 * 2 * k).subplots(1, 2, sharey=True)
+    for ax, table, (name, log) in zip(axes, tables, logs.items()):
+        bar_chart(table, ax, stacked=True, xlabel='MB over the link',
+                  title=f'{name}: {sum(_times(log, k)):g} ms')
+        ax.set_xlim(0, 1.2 * longest)
+    return ax.figure
 
 
 CASE = 'k = {k}, shape {shape}'

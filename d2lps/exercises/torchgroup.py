@@ -72,17 +72,18 @@ class Worker(worker_threads.Worker):
 
     def _check_tensors(self, kind, **tensors):
         """Raise `Wrong` for tensors that PyTorch would refuse, too."""
-        for name, one in tensors.items():
-            if not isinstance(one, torch.Tensor):
+        for name, tensor in tensors.items():
+            if not isinstance(tensor, torch.Tensor):
                 raise Wrong(f'rank {self.rank} calls {kind} with a '
-                            f'{type(one).__name__} as {name}; a tensor is '
+                            f'{type(tensor).__name__} as {name}; a tensor is '
                             'right.')
-            if not one.is_floating_point() or not one.is_contiguous():
+            if not tensor.is_floating_point() or not tensor.is_contiguous():
+                fault = ('not contiguous' if tensor.is_floating_point()
+                         else tensor.dtype)
                 raise Wrong(f'rank {self.rank} calls {kind}, and {name} is '
-                            + ('not contiguous' if one.is_floating_point()
-                               else str(one.dtype)) + '; a contiguous tensor '
-                            'of floating-point numbers is right.')
-        kinds = {str(one.dtype) for one in tensors.values()}
+                            f'{fault}; a contiguous tensor of floating-point '
+                            'numbers is right.')
+        kinds = {str(tensor.dtype) for tensor in tensors.values()}
         if len(kinds) > 1:
             raise Wrong(f'rank {self.rank} calls {kind} with tensors of '
                         f'{" and ".join(sorted(kinds))}; one dtype is right.')

@@ -8,10 +8,11 @@ import numpy as np
 
 from d2lps.collectives import Schedule, simulate, strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.checking import Answer, Check, Picture, Wrong
+from d2lps.exercises.plan_checks import PlanNotes
 
 
-def run(answer: Answer, n: int, **_: Any) -> Notes:
+def run(answer: Answer, n: int, **_: Any) -> PlanNotes:
     return plan_checks.run(answer, n, n)
 
 
@@ -20,7 +21,7 @@ def _levels(n):
     return (n - 1).bit_length()
 
 
-def judge_sum(notes: Notes, n: int) -> None:
+def judge_sum(notes: PlanNotes, n: int) -> None:
     """The sum everywhere, with as few whole gradients as can be."""
     if len(notes['weights']) > 1:
         raise Wrong(f'your plan has {len(notes["weights"])} chunks; one is '
@@ -33,21 +34,21 @@ def judge_sum(notes: Notes, n: int) -> None:
                     'sends one sum up and gets one total.')
 
 
-def judge_rounds(notes: Notes, n: int) -> None:
+def judge_rounds(notes: PlanNotes, n: int) -> None:
     plan_checks.judge_rounds(plan_checks.judge_work(notes, n, whole=False),
                              2 * _levels(n))
 
 
-def judge_time(notes: Notes, n: int, microseconds: float,
+def judge_time(notes: PlanNotes, n: int, microseconds: float,
                megabytes: float) -> None:
     plan_checks.judge_time(plan_checks.judge_work(notes, n),
                            *_task(n, microseconds, megabytes), why=_crowd)
 
 
-def says_time(notes: Notes, n: int, microseconds: float,
+def says_time(notes: PlanNotes, n: int, microseconds: float,
               megabytes: float) -> str:
     links, nbytes, _ = _task(n, microseconds, megabytes)
-    timing = simulate.time(plan_checks.plan_of(notes, n), links, nbytes)
+    timing = simulate.timing(plan_checks.plan_of(notes, n), links, nbytes)
     return (f'With {n} devices, your plan takes {timing.seconds * 1e3:.3g} '
             'ms.')
 
@@ -55,10 +56,10 @@ def says_time(notes: Notes, n: int, microseconds: float,
 def _crowd(plan: Schedule, _: simulate.Timing) -> str:
     """Words about the first round in which messages share a cable."""
     for number, sends in enumerate(plan.rounds, 1):
-        for what, ends in (('into', sends.dst), ('from', sends.src)):
+        for way, ends in (('into', sends.dst), ('from', sends.src)):
             count = np.bincount(ends)
             if count.max() > 1:
-                return (f'In round {number}, {count.max()} messages go {what} '
+                return (f'In round {number}, {count.max()} messages go {way} '
                         f'device {count.argmax()} and share its cable.')
     return f'There are {len(plan.rounds)} rounds.'
 

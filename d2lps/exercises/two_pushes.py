@@ -7,14 +7,14 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, without)
+from d2lps.exercises.charts import draw_named, row_chart
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      without)
 from d2lps.explaining import brief, nothing_returned, returns
-from d2lps.figures import describe
 from d2lps.missing import NotInstalled
 
 MARK = 0.5  # each push has it at a place of its own in its array
@@ -45,13 +45,13 @@ class Pull(NamedTuple):
     missing: list[int]
 
 
-def pushes_of(words: str) -> list[Push]:
+def pushes_of(text: str) -> list[Push]:
     """'w0 w0 w1': worker 0 pushes twice for key 'w', then worker 1 once.
 
     Worker 0 pushes 2, 3, 4, worker 1 pushes 20, 30, 40, and so on.
     """
     made: list[Push] = []
-    for word in words.split():
+    for word in text.split():
         key, rank = word[0], int(word[1:])
         mine = [push for push in made if push.rank == rank]
         number = 1 + sum(push.key == key for push in mine)
@@ -78,7 +78,7 @@ def calls_of(num_workers: int, pushes: Sequence[Push],
 
 
 def _pull(num_workers, before, key, rank):
-    """By the exercise's rule. A test says that the chapter's is the same."""
+    """A pull by the exercise's rule; a test says that it is the chapter's."""
     mine = sum(push[:2] == (key, rank) for push in before)
     right = sorted(push for push in before if push[::2] == (key, mine))
     missing = {*range(num_workers)} - {push.rank for push in right}
@@ -92,33 +92,25 @@ def pulls_of(num_workers: int, pushes: Sequence[Push], early: bool = False
 
 
 def arrays_of(pushes: Sequence[Push]) -> np.ndarray:
-    """What is pushed: the value, and `MARK` at a place of its own."""
+    """Arrays to push: the value, and `MARK` at a place of its own."""
     return np.column_stack([[push.value for push in pushes],
                             MARK * np.eye(len(pushes))])
 
 
 def run(answer: Answer, num_workers: int, pushes: str,
-        early: bool = False) -> Notes:
-    """What each pull returned; and of each key, if it were alone."""
-    made = pushes_of(pushes)
-    pulled, *alone = [
-        _play(answer, num_workers, some, early)['pulled']
-        for some in (made, *([push for push in made if push.key == key]
-                             for key in {push.key: 0 for push in made}))]
+        early: bool = False) -> list:
+    """The results of all pulls, a list."""
+    pulled = _play(answer, num_workers, pushes_of(pushes), early)['pulled']
     pull = vars(answer).get('pull')
     if not any(pulled) and pull and not returns(pull):
         raise Wrong(nothing_returned(pull), anywhere=True)
     if not early:
-        _judge_new(answer, num_workers)
-    return {'pulled': pulled, 'alone': alone}
+        _judge_zeros(answer, num_workers)
+    return pulled
 
 
-def _judge_new(answer, num_workers):
-    """A new server has no sums; and a sum of zeros is a sum, too."""
-    if answer(num_workers).pull('w', 0) is not None:
-        raise Wrong('a new server already has a sum for key w. What is made '
-                    'outside `__init__` belongs to all servers.',
-                    anywhere=True)
+def _judge_zeros(answer, num_workers):
+    """A sum of zeros is a sum, too."""
     server = answer(num_workers)
     for rank in range(num_workers):
         server.push('w', rank, np.zeros(2))
@@ -160,7 +152,7 @@ def _lesson():
 
 
 def _numbers(array):
-    """What `pull` returned, as a list; None stays."""
+    """The result of `pull` as a list; None stays."""
     if array is None:
         return None
     numbers = np.asarray(array)
@@ -170,30 +162,13 @@ def _numbers(array):
     return numbers.tolist()
 
 
-def judge(sums: bool, notes: Notes, num_workers: int, pushes: str,
+def judge(sums: bool, pulled: list, num_workers: int, pushes: str,
           early: bool = False) -> None:
     """The first pull that is wrong.
 
     sums: whether the values of sums count, too.
     """
     made = pushes_of(pushes)
-    try:
-        _judge_pulls(sums, notes['pulled'], num_workers, made, early)
-    except Wrong as error:
-        keys = [*{push.key: 0 for push in made}]
-        try:
-            for key, pulled in zip(keys, notes['alone'], strict=True):
-                _judge_pulls(sums, pulled, num_workers,
-                             [push for push in made if push.key == key],
-                             early)
-        except Wrong:
-            raise error from None
-        raise Wrong(f'{str(error).rstrip(".")}. With one key alone your '
-                    'server is right: each key needs rounds of its own.'
-                    ) from None
-
-
-def _judge_pulls(sums, pulled, num_workers, made, early):
     arrays = arrays_of(made)
     for pull, got in zip(pulls_of(num_workers, made, early), pulled,
                          strict=True):
@@ -201,26 +176,25 @@ def _judge_pulls(sums, pulled, num_workers, made, early):
             [made.index(push) for push in pull.right]].sum(axis=0).tolist()
         if got == right or not sums and (got is None) == (right is None):
             continue
-        what = (f'after {_words(pull.before)}, worker {pull.rank} pulls '
-                f'{pull.key}')
+        start = (f'after {_named(pull.before)}, worker {pull.rank} pulls '
+                 f'{pull.key} and gets')
         if got is None:
-            raise Wrong(f'{what} and gets None; {_sum_of(pull)} is right.'
+            raise Wrong(f'{start} None; {_sum_of(pull)} is right.'
                         + ' Each pull returned None.' * (
                             not any(pulled) and len(pulled) > 1))
         if right is None:
-            raise Wrong(f'{what} and gets {brief(np.ravel(got)[0])}; None is '
-                        'right. ' + (
-                            f'Worker {pull.missing[0]} has not pushed for '
-                            f'round {pull.round} of {pull.key}.'
-                            if pull.round else
-                            f'Worker {pull.rank} has not pushed {pull.key}.'))
+            raise Wrong(f'{start} {brief(np.ravel(got)[0])}; None is right. '
+                        + (f'Worker {pull.missing[0]} has not pushed for '
+                           f'round {pull.round} of {pull.key}.'
+                           if pull.round else
+                           f'Worker {pull.rank} has not pushed {pull.key}.'))
         if np.shape(got) != np.shape(right):
-            raise Differs(f'{what} and gets {brief(got)}; the sum of arrays '
-                          f'of {len(right)} numbers is right', got, right)
+            raise Differs(f'{start} {brief(got)}; the sum of arrays of '
+                          f'{len(right)} numbers is right', got, right)
         raise Differs(
-            f'{what} and gets {brief(got[0])}; {_sum_of(pull)} is right'
+            f'{start} {brief(got[0])}; {_sum_of(pull)} is right'
             if got[0] != right[0] else
-            f'{what} and gets {brief(got)}; {brief(right)} is right',
+            f'{start} {brief(got)}; {brief(right)} is right',
             got, right, values={'num_workers': num_workers},
             place=_place(pull, np.array(got), arrays), summed='num_workers')
 
@@ -232,17 +206,17 @@ def _place(pull, got, arrays):
         return ''  # it is no sum of pushed arrays
     inside = Counter({push: int(often)
                       for push, often in zip(pull.before, times) if often})
-    more, less = (sorted(one - other) for one, other in (
+    more, less = (sorted(many - few) for many, few in (
         (inside, Counter(pull.right)), (Counter(pull.right), inside)))
-    words = []
+    parts = []
     if more:
         of = f' of round {more[0].number}' if more[0] not in pull.right else (
             ' a second time')
-        words.append(f'also has {_values(more)}' + (
+        parts.append(f'also has {_values(more)}' + (
             f' for key {more[0].key}' if more[0].key != pull.key else of))
     if less:
-        words.append(f'lacks {_values(less)}')
-    return f'Yours {", and ".join(words)}.' if words else ''
+        parts.append(f'lacks {_values(less)}')
+    return f'Yours {", and ".join(parts)}.' if parts else ''
 
 
 def _values(pushes):
@@ -255,20 +229,22 @@ def _sum_of(pull):
     return f'{" + ".join(map(str, values))} = {sum(values)}'
 
 
-def _words(pushes):
+def _named(pushes):
     """Pushes as in a case: 'w0 w0 w1'."""
     return ' '.join(f'{push.key}{push.rank}' for push in pushes) or 'no push'
 
 
-def run_arrays(answer: Answer, num_workers: int, pushes: str) -> Notes:
+def run_arrays(answer: Answer, num_workers: int,
+               pushes: str) -> dict[str, dict]:
     """The same calls three times: with arrays that are left alone, with
     pushed ones that are used again, and with pulled ones that are."""
     return {use: _play(answer, num_workers, pushes_of(pushes), use_again=use)
             for use in ('', 'pushed', 'pulled')}
 
 
-def judge_arrays(notes: Notes, num_workers: int, pushes: str) -> None:
-    """Whether arrays are the workers' own, whatever the sums are."""
+def judge_arrays(notes: dict[str, dict], num_workers: int,
+                 pushes: str) -> None:
+    """The arrays are the workers' own, whatever the sums are."""
     made, plain = pushes_of(pushes), notes['']
     if not any(plain['pulled']):
         raise Wrong('each pull returned None. The arrays are checked when '
@@ -292,9 +268,15 @@ def judge_arrays(notes: Notes, num_workers: int, pushes: str) -> None:
                     f'{use}, it pulls {first}. {wanted}')
 
 
+class Memory(TypedDict):
+    """Arrays that are kept more, and whether the last pull had a sum."""
+    grown: float
+    told: bool
+
+
 def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
-               ) -> Notes:
-    """By how many arrays the memory grows in `ROUNDS` more rounds.
+               ) -> Memory:
+    """The number of arrays by which memory grows in `ROUNDS` more rounds.
 
     pulls: the ranks that pull after each round.
     """
@@ -307,6 +289,7 @@ def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
             for rank in pulls:
                 server.pull('w', rank)
 
+    gc.freeze()  # so that collect() looks at the new objects only
     tracemalloc.start()
     try:
         play(WARM)
@@ -316,15 +299,16 @@ def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
     for rank in range(num_workers):
         server.push('w', rank, np.ones(LARGE))
     return {'grown': grown / np.ones(LARGE).nbytes,
             'told': server.pull('w', 0) is not None}
 
 
-def judge_memory(notes: Notes, num_workers: int, pulls: Sequence[int]
+def judge_memory(notes: Memory, num_workers: int, pulls: Sequence[int]
                  ) -> None:
-    """Whether what is kept grows, if there is a sum in the end."""
+    """The memory does not grow, and there is a sum in the end."""
     if not notes['told']:
         raise Wrong('in the end a pull returns None. The memory is checked '
                     'when there is a sum.')
@@ -337,9 +321,8 @@ def judge_memory(notes: Notes, num_workers: int, pulls: Sequence[int]
 
 
 def picture(answer: Answer) -> Picture:
-    """Which pushes go together, and which sums come out."""
-    from d2lps.pictures.rows import (WIDE, draw_bars, name_bar, new_figure,
-                                     row_axes)
+    """The pushes of each worker, in the colours of their sums."""
+    from d2lps.pictures import GRAY
     from d2lps.pictures.style import CHUNK_COLORS
     pushes = pushes_of('w0 w0 w1 w2 w2 w2 w1 w1 w0')
     sums: dict[float, tuple] = {}  # after which push, and the array
@@ -348,27 +331,25 @@ def picture(answer: Answer) -> Picture:
         if got is not None:
             got = np.ravel(got)
             sums.setdefault(got[0], (len(pull.before), got))
-    told = ', '.join(f'{number:g}' for number in sums) or 'nothing'
-    ax = row_axes([*(f'worker {rank}' for rank in range(3)), 'pulled'],
-                  len(pushes) + 0.5, begin=0.5,
-                  ax=new_figure(WIDE, 2.5).subplots(),
-                  title=f'What is pulled: {told}',
-                  xlabel='pushes, one after the other')
+    title = 'What is pulled: ' + (
+        ', '.join(f'{number:g}' for number in sums) or 'nothing')
+    ax = row_chart([*(f'worker {rank}' for rank in range(3)), 'pulled'],
+                   len(pushes) + 0.5, f'{title}. 9 pushes of 3 workers, in a '
+                   'row for each worker.', begin=0.5, title=title,
+                   xlabel='pushes, one after the other')
     ax.set_xticks(range(1, len(pushes) + 1))
-    describe(ax, '9 pushes of 3 workers in a row for each. What is pulled: '
-                 f'{told}.')
 
-    def draw(k, row, number, color):
-        draw_bars(ax, [(k - 0.45, k + 0.45, row)], color)
-        name_bar(ax, k - 0.45, k + 0.45, row, f'{number:g}', color)
+    def draw(place, row, number, color):
+        draw_named(ax, [(place - 0.45, place + 0.45, row, f'{number:g}')],
+                   color)
 
     colored = [*zip(CHUNK_COLORS, sums.values())]
-    for k, push in enumerate(pushes, 1):
-        draw(k, push.rank, push.value, next((
+    for place, push in enumerate(pushes, 1):
+        draw(place, push.rank, push.value, next((
             color for color, (_, got) in colored
-            if len(got) > k and got[k]), '#e0e0e0'))
-    for color, (k, got) in colored:
-        draw(k, 3, got[0], color)
+            if len(got) > place and got[place]), GRAY))
+    for color, (place, got) in colored:
+        draw(place, 3, got[0], color)
     return ax.figure
 
 

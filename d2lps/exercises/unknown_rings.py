@@ -6,14 +6,13 @@ a table of NVLinks, and returns the order of GPUs of each ring. The truth is
 """
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from operator import index
 from typing import TypeAlias
 
 import numpy as np
 
 from d2lps.collectives import cables as ours
-from d2lps.exercises.checking import (SLOWER, Answer, Check, Differs, Notes,
-                                      Picture, Wrong, in_time, returned,
+from d2lps.exercises.checking import (SLOWER, Answer, Check, Differs, Picture,
+                                      Wrong, in_time, returned, whole_numbers,
                                       without)
 from d2lps.explaining import brief
 from d2lps.figures import describe
@@ -23,22 +22,19 @@ Table: TypeAlias = Sequence[Sequence[int]]  # NVLinks from GPU i to GPU j
 MOST_SECONDS = 2 * SLOWER  # of processor time; the solution needs 0.1
 
 
-def run(answer: Answer, table: str, cables: Table) -> Notes:
+def run(answer: Answer, table: str, cables: Table) -> list[list[int]]:
     without(answer, ours.rings_of, ours.most_rings)
     with in_time(MOST_SECONDS, lambda: 'your function searched for '
                  f'{MOST_SECONDS} s, so it was stopped.'):
-        found = returned(answer, np.array(cables))
-        try:  # a generator searches only here
-            return [[*map(index, order)] for order in found]
-        except TypeError:
-            raise Wrong(f'you return {brief(found)}; a list of orders is '
-                        'right, such as [[0, 1, 2], [0, 1, 2]], or [].',
-                        anywhere=True) from None
+        # A generator searches only when its orders are read.
+        return whole_numbers(
+            returned(answer, np.array(cables)), 2, 'a list of orders is '
+            'right, such as [[0, 1, 2], [0, 1, 2]], or [].')
 
 
 def rings_left(cables: Table, used: Sequence[Sequence[int]] = ()
                ) -> list[list[int]]:
-    """As many rings as there are, over the cables that others do not use."""
+    """All rings that fit on the cables that other rings do not use."""
     left = np.array(cables)
     for order in used:
         for a, b in _hops(order):
@@ -53,19 +49,19 @@ def _hops(order: Sequence[int]) -> list[tuple[int, int]]:
             for pair in zip(order, [*order[1:], *order[:1]])]
 
 
-def judge_rings(found: Notes, table: str, cables: Table) -> None:
+def judge_rings(rings: list[list[int]], table: str, cables: Table) -> None:
     """Each order goes through all GPUs, over cables, and closes."""
     gpus, there = [*range(len(cables))], rings_left(cables)
-    if there and not found:
+    if there and not rings:
         raise Wrong(f'you return []; {there[0]} is a ring')
-    for order in found:
+    for order in rings:
         for gpu in [*order, *gpus]:
             times = order.count(gpu)
             if times != (gpu in gpus):
                 raise Differs(
                     f'{brief(order)} {"has" if times else "lacks"} GPU {gpu}'
                     f'{" twice" * (times == 2)}; each of GPUs 0 to {gpus[-1]} '
-                    'once is right', found,
+                    'once is right', rings,
                     place='The way back to the first GPU is not written.'
                     if len(order) > 1 and order[0] == order[-1] else '')
         for a, b in zip(order, [*order[1:], *order[:1]]):
@@ -78,24 +74,24 @@ def judge_rings(found: Notes, table: str, cables: Table) -> None:
                             (a, b) == (order[-1], order[0]))))
 
 
-def judge_once(found: Notes, table: str, cables: Table) -> None:
+def judge_once(rings: list[list[int]], table: str, cables: Table) -> None:
     """No cable is in two rings."""
-    judge_rings(found, table, cables)
+    judge_rings(rings, table, cables)
     users = defaultdict(list)
-    for k, order in enumerate(found):
+    for k, order in enumerate(rings):
         for a, b in _hops(order):
             users[a, b].append(k)
             if len(users[a, b]) > cables[a][b]:
-                rings = ' and '.join(str(j + 1) for j in users[a, b])
+                shared = ' and '.join(str(j + 1) for j in users[a, b])
                 same = [j + 1 for j in users[a, b][:-1]
-                        if {*_hops(found[j])} == {*_hops(order)}]
+                        if {*_hops(rings[j])} == {*_hops(order)}]
                 there, back = ([
                     j + 1 for j in users[a, b] if ends in zip(
-                        found[j], [*found[j][1:], *found[j][:1]])]
+                        rings[j], [*rings[j][1:], *rings[j][:1]])]
                     for ends in ((a, b), (b, a)))
                 raise Wrong(
-                    f'GPUs {a} and {b} are neighbours in rings {rings} of '
-                    f'your {len(found)}; they have '
+                    f'GPUs {a} and {b} are neighbours in rings {shared} of '
+                    f'your {len(rings)}; they have '
                     f'{several(cables[a][b], "cable")}.' + (
                         f' Rings {same[0]} and {k + 1} are the same.' if same
                         else f' Ring {there[0]} goes from {a} to {b}, and '
@@ -103,20 +99,20 @@ def judge_once(found: Notes, table: str, cables: Table) -> None:
                         if there and back else ''))
 
 
-def judge_most(found: Notes, table: str, cables: Table) -> None:
+def judge_most(rings: list[list[int]], table: str, cables: Table) -> None:
     """There are as many rings as can be."""
-    judge_once(found, table, cables)
+    judge_once(rings, table, cables)
     most = len(rings_left(cables))
-    if len(found) == most:
+    if len(rings) == most:
         return
-    text = f'you return {several(len(found), "ring")}; {most} are possible.'
-    for k in range(1, len(found) + 1):
-        rest = len(rings_left(cables, found[:k]))
+    text = f'you return {several(len(rings), "ring")}; {most} are possible.'
+    for k in range(1, len(rings) + 1):
+        rest = len(rings_left(cables, rings[:k]))
         if k + rest < most:
             raise Wrong(f'{text} Your ring {k} leaves cables for '
                         f'{rest or "no"} more, not for {most - k}.')
     raise Wrong(f'{text} The cables that are left make '
-                f'{rings_left(cables, found)[0]}.')
+                f'{rings_left(cables, rings)[0]}.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -128,7 +124,7 @@ def picture(answer: Answer) -> Picture:
     return figure
 
 
-def _draw(ax, found, table, cables):
+def _draw(ax, rings, table, cables):
     """A line for each cable, beside those that join the same GPUs."""
     from d2lps.pictures.style import CHUNK_COLORS
     n = len(cables)
@@ -148,18 +144,18 @@ def _draw(ax, found, table, cables):
            for _ in range(cables[a][b])], color='gray', linestyle='-',
           linewidth=1, alpha=0.5)
     drawn = Counter()
-    for k, order in enumerate(found):
+    for k, order in enumerate(rings):
         hops = _hops([gpu for gpu in order if 0 <= gpu < n])
         lines([(a, b) for a, b in hops if a != b], linewidth=2.5,
               color=CHUNK_COLORS[k % len(CHUNK_COLORS)],
               linestyle=('-', '--', ':')[k % 3])
     for gpu, place in enumerate(1.15 * places):
         ax.text(*place, str(gpu), ha='center', va='center')
-    ax.set(title=f'{table}\nyour rings: {len(found)}', xlim=(-1.3, 1.3),
+    ax.set(title=f'{table}\nyour rings: {len(rings)}', xlim=(-1.3, 1.3),
            ylim=(-1.3, 1.3), aspect='equal')
     ax.axis('off')
     describe(ax, f'{table}; your rings: '
-             f'{"; ".join(map(str, found)) or "none"}.')
+             f'{"; ".join(map(str, rings)) or "none"}.')
 
 
 def _case(table, *joined, n, times=1):

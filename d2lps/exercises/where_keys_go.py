@@ -5,14 +5,15 @@ To chapters 9 and 10, notebooks/09-a-real-parameter-server.ipynb.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import index, itemgetter
+from operator import itemgetter
 from reprlib import repr as short
 from typing import TypeAlias
 
-from d2lps.exercises.checking import (SLOWER, Answer, Check, Differs, Notes,
-                                      Picture, Wrong, in_time, returned,
-                                      unchanged)
-from d2lps.figures import describe
+from d2lps.exercises.charts import draw_named, row_chart
+from d2lps.exercises.checking import (SLOWER, Answer, Check, Differs, Picture,
+                                      Wrong, in_time, returned, unchanged,
+                                      whole_numbers)
+from d2lps.explaining import brief
 
 Pieces: TypeAlias = Sequence[Sequence[int]]  # (server, key, start, end)
 # Elements of LeNet's parameters, keys 0 to 7: weights are even, biases odd.
@@ -21,14 +22,14 @@ SECONDS = 1 * SLOWER  # of processor time, for both calls; right: 0.001
 
 
 def run(answer: Answer, sizes: Sequence[int], n: int,
-        twice: bool = False) -> Notes:
+        twice: bool = False) -> Pieces:
     """The pieces; twice: they must be the same in a second call.
 
     Both calls are in one process. What differs from process to process, such
     as an order by the `hash` of texts, is not seen here.
     """
     mine = [*sizes]
-    # Who changes the sizes loses one part only.
+    # A student who changes the sizes loses one part only.
     with unchanged(**{'sizes': mine} if twice else {}), in_time(
             SECONDS, lambda: f'no result after {SECONDS} s, the limit. The '
                              f'largest key has {max(sizes):,} elements.'):
@@ -43,15 +44,12 @@ def run(answer: Answer, sizes: Sequence[int], n: int,
 
 def _plain(pieces):
     """The pieces as lists of four whole numbers."""
-    try:
-        found = [[index(number) for number in piece] for piece in pieces]
-    except TypeError:
-        found = [[]]
-    if any(len(piece) != 4 for piece in found):
-        raise Wrong(f'you return {short(pieces):.60}; a list of (server, key, '
-                    'start, end), four whole numbers each, is right.',
-                    anywhere=True)
-    return found
+    wanted = ('a list of (server, key, start, end), four whole numbers each, '
+              'is right.')
+    plain = whole_numbers(pieces, 2, wanted)
+    if any(len(piece) != 4 for piece in plain):
+        raise Wrong(f'you return {brief(pieces)}; {wanted}', anywhere=True)
+    return plain
 
 
 # The pieces, read in another way: if all is right then, a student hears it.
@@ -64,28 +62,28 @@ READINGS: dict[str, Callable] = {
         lambda key, server, start, end: (server, key, start, end)}
 
 
-def judge(wrong_of: Callable[..., str], pieces: Notes, sizes: Sequence[int],
+def judge(wrong_of: Callable[..., str], pieces: Pieces, sizes: Sequence[int],
           n: int) -> None:
     """Raise what `wrong_of` says of the pieces, unless it is ''."""
-    if words := wrong_of(pieces, sizes, n):
+    if wrong := wrong_of(pieces, sizes, n):
         lost = not_whole(pieces, sizes, n)
         raise Differs(  # '': other changes can be right by luck
-            f'sizes = {short(sizes)}, n = {n}: {words}', pieces, '', known={
+            f'sizes = {short(sizes)}, n = {n}: {wrong}', pieces, '', known={
                 (said,): said for said, read in READINGS.items() if lost
                 and not not_whole([read(*piece) for piece in pieces], sizes,
                                   n)})
 
 
 def not_whole(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
-    """What is wrong with the first piece that does not fit its key, or with
-    the first element that is not in exactly one piece; '' if all is right."""
+    """Words about the first piece that does not fit its key, or about the
+    first element that is not in exactly one piece; '' if all is right."""
     for piece in pieces:
         _, key, start, end = piece
         if not 0 <= key < len(sizes):
-            return (f'{_words(piece)} is of key {key}; keys 0 to '
+            return (f'{_text(piece)} is of key {key}; keys 0 to '
                     f'{len(sizes) - 1} are right')
         if not 0 <= start <= end <= sizes[key]:
-            return (f'{_words(piece)} goes from {start:,} to {end:,}; key '
+            return (f'{_text(piece)} goes from {start:,} to {end:,}; key '
                     f'{key} goes from 0 to {sizes[key]:,}')
     for key, size in enumerate(sizes):
         reached, last = 0, None
@@ -95,7 +93,7 @@ def not_whole(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
         for piece in [*mine, (0, key, size, size)]:
             if piece[2] < reached:
                 return (f'element {piece[2]:,} of key {key} is in '
-                        f'{_words(last)} and {_words(piece)}; one piece is '
+                        f'{_text(last)} and {_text(piece)}; one piece is '
                         'right')
             if piece[2] > reached:
                 return (f'element {reached:,} of key {key} is in no piece; '
@@ -104,7 +102,7 @@ def not_whole(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
     return ''
 
 
-def _words(piece):
+def _text(piece):
     return '({}, {}, {}, {})'.format(*piece)
 
 
@@ -114,7 +112,7 @@ def share_of(sizes: Sequence[int], n: int) -> int:
 
 
 def load_of(pieces: Pieces, n: int) -> Counter[int]:
-    """How many elements each server has; also those that are not there."""
+    """Elements on each server, also on servers that are not there."""
     load = Counter(dict.fromkeys(range(n), 0))
     for server, _, start, end in pieces:
         load[server] += max(0, end - start)
@@ -126,14 +124,14 @@ def _cuts(pieces):
 
 
 def not_even(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
-    """Has no server more than its share? Nothing at all is even, too."""
+    """Words about a server with more than its share, or ''."""
     load, share = load_of(pieces, n), share_of(sizes, n)
     if load.total() < sum(sizes):
         return not_whole(pieces, sizes, n)
     for piece in pieces:
         if not 0 <= piece[0] < n:
             least = min(range(n), key=load.__getitem__)
-            return (f'{_words(piece)} is on server {piece[0]}; servers 0 to '
+            return (f'{_text(piece)} is on server {piece[0]}; servers 0 to '
                     f'{n - 1} are right. A share, rounded up, is {share:,}; '
                     f'server {least} has {load[least]:,}')
     (worst, most), *_ = ranked = load.most_common()
@@ -145,7 +143,7 @@ def not_even(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
 
 
 def too_many(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
-    """Are there no more pieces than a cut for each border needs?
+    """Words about a piece more than a cut for each border needs, or ''.
 
     To cut nothing needs few pieces, too. So all elements must be there, and
     no server may have far more than its share.
@@ -153,7 +151,7 @@ def too_many(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
     load, most = load_of(pieces, n), len(sizes) + n - 1
     for piece in pieces:
         if piece[2] >= piece[3]:
-            return (f'{_words(piece)} has no element; each piece with one or '
+            return (f'{_text(piece)} has no element; each piece with one or '
                     'more is right')
     if len(pieces) > most:
         return (f'you return {len(pieces)} pieces; at most keys + n - 1 = '
@@ -165,47 +163,42 @@ def too_many(pieces: Pieces, sizes: Sequence[int], n: int) -> str:
 
 
 def picture(answer: Answer) -> Picture:
-    """What lies on each server: by the chapter's rule, and by the answer."""
+    """Elements on each server: by the chapter's rule, and by the answer."""
     from d2lps.kvstore.placement import place
-    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, name_bar,
-                                     new_figure, row_axes)
+    from d2lps.pictures.rows import legend_below
     from d2lps.pictures.style import CHUNK_COLORS
-    n = 2
-    rule = [[server, key, start, end] for key, size in enumerate(LENET)
+    n, share = 2, share_of(LENET, 2)
+    rule = [(server, key, start, end) for key, size in enumerate(LENET)
             for server, start, end in place(key, size, n)]
     yours = run(answer, LENET, n)
-    share = share_of(LENET, n)
-    rows = [('the rule', server, rule) for server in range(n)]
-    rows += [('yours', server, yours) for server in range(n)]
+    rows = [(f'{owner}: server {server}', server, pieces)
+            for owner, pieces in (('the rule', rule), ('yours', yours))
+            for server in range(n)]
+    names = [name for name, *_ in rows]
     loads = [load_of(pieces, n)[server] for _, server, pieces in rows]
-    told = (f'The fullest server: {max(loads[:n]):,} elements by the rule, '
-            f'{max(loads[n:]):,} by yours, in {len(yours)} pieces')
-    figure = new_figure(WIDE, 3)
-    ax = row_axes([f'{who}: server {server}' for who, server, _ in rows],
-                  max(loads) * 1.12, ax=figure.subplots(),
-                  title=f'{told}. Dashed: the share, {share:,}',
-                  xlabel='elements of LeNet, on two servers')
+    title = (f'The fullest server: {max(loads[:n]):,} elements by the rule, '
+             f'{max(loads[n:]):,} by yours, in {len(yours)} pieces. Dashed: '
+             f'the share, {share:,}')
+    ax = row_chart(names, max(loads) * 1.12, f'{title}. ' + '; '.join(
+        f'{name}: {load:,}' for name, load in zip(names, loads)) + '.',
+        height=3, title=title, xlabel='elements of LeNet, on two servers')
     ax.xaxis.set_major_formatter('{x:,.0f}')
-    words = '; '.join(f'{who}, server {server}: {load:,}' for
-                      (who, server, _), load in zip(rows, loads))
-    describe(ax, f'{told}. {words}.')
     named: set[int] = set()
     for row, (_, server, pieces) in enumerate(rows):
         start = 0
         for owner, key, first, end in pieces:
             if owner == server and end > first:
+                stop, label = start + end - first, f'key {key}'
                 is_new = end - first >= 1000 and key not in named
-                end, words = start + end - first, f'key {key}'
-                color = CHUNK_COLORS[key % len(CHUNK_COLORS)]
-                draw_bars(ax, [(start, end, row)], color, words * is_new)
-                name_bar(ax, start, end, row, words, color)
+                draw_named(ax, [(start, stop, row, label)],
+                           CHUNK_COLORS[key], label * is_new)
                 named.update({key} if is_new else ())
-                start = end
+                start = stop
         ax.annotate(f'{loads[row]:,}', (start, row), (6, 0), va='center',
                     textcoords='offset points')
     ax.axvline(share, color='gray', linestyle='--', linewidth=1.5)
     legend_below(ax)
-    return figure
+    return ax.figure
 
 
 MANY = [(37 * key) % 101 for key in range(60)]

@@ -4,17 +4,17 @@ To chapter 11, notebooks/11-all-reduce-between-machines.ipynb. What is
 predicted is judged; `measuring` then runs plans, and no time is judged.
 """
 import math
-from collections import Counter
-from functools import partial
+from functools import cache, partial
+from typing import TypedDict
 
 import numpy as np
 
 from d2lps.collectives import (Schedule, Send, simulate, strategies,
                                topology)
-from d2lps.exercises.checking import (Answer, Check, Differs, Notes, Picture,
-                                      Wrong, number, returned, without)
+from d2lps.exercises.charts import result_or_none
+from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
+                                      number, returned, without)
 from d2lps.exercises.measuring import Links, Measured
-from d2lps.explaining import Facts
 
 PLANS = {name: getattr(strategies, name) for name in (
     'ring', 'bidirectional_ring', 'tree', 'double_tree', 'running_sum',
@@ -43,26 +43,28 @@ PLANS |= {
         weights=[4000, 2, 1], name='nearly_whole')}
 
 
-# What alpha, the overhead, and the bytes are a price of.
+# The price of a round, of a message and of the bytes.
 TERMS = {'rounds': 'alpha', 'messages': 'the overhead',
          'bytes': 'nbytes / bandwidth'}
 
 
-def costs(plan: Schedule) -> np.ndarray:
-    """What each round costs, by the simulator: an array (rounds, 3).
+@cache
+def costs(plan: str, n: int) -> np.ndarray:
+    """The costs of each round, by the simulator: an array (rounds, 3).
 
     Its latencies, its overheads, and the arrays through its busiest cable:
     seconds of a round in which only this one thing takes time.
     """
     return np.array([  # the overhead of the first message is a part of alpha
         [_simulated(alone, 0, latency=1), _simulated(alone, 0, overhead=1) - 1,
-         _simulated(alone, 1)] for alone in rounds_alone(plan)]).reshape(-1, 3)
+         _simulated(alone, 1)] for alone in rounds_alone(PLANS[plan](n))
+    ]).reshape(-1, 3)
 
 
 def _simulated(plan, nbytes, latency=0.0, overhead=0.0):
     """Seconds with a bandwidth of 1 byte per second."""
     links = topology.ethernet(plan.nodes, 1.0, latency=latency / 2)
-    return simulate.time(plan, links, nbytes, overhead=overhead).seconds
+    return simulate.timing(plan, links, nbytes, overhead=overhead).seconds
 
 
 def rounds_alone(plan: Schedule) -> list[Schedule]:
@@ -82,7 +84,7 @@ def _predicted(answer, plan, nbytes, alpha, bandwidth, overhead):
 
 
 def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
-    """How often a prediction counts each of `TERMS`.
+    """The number of times that a prediction counts each of `TERMS`.
 
     By how much it grows when one price, or the array, is three times as high.
     """
@@ -95,71 +97,46 @@ def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
             (more_bytes - seconds) / (2 * max(nbytes, 1)) * bandwidth]
 
 
+class Counts(TypedDict):
+    """Counts of `TERMS`, of the plan and of each round alone.
+
+    for_nothing: seconds that are predicted if nothing takes time.
+    """
+    counts: list[float]
+    alone: list[list[float]]
+    for_nothing: float
+
+
 def run(answer: Answer, plan: str, n: int, nbytes: float,
-        **links: float) -> Notes:
-    """What the prediction counts, of the plan and of each round alone."""
-    without(answer, simulate.time)
+        **links: float) -> Counts:
+    """Counts of the prediction, for the plan and for each round alone."""
+    without(answer, simulate.timing)
     schedule, prices = PLANS[plan](n), _links(**links)
-    alpha, bandwidth, overhead = prices
     return {
         'counts': _counts_of(answer, schedule, nbytes, *prices),
         'alone': [_counts_of(answer, alone, nbytes, *prices)
                   for alone in rounds_alone(schedule)],
-        'for_nothing': _predicted(answer, schedule, 0, 0.0, bandwidth, 0.0),
-        'faster': _predicted(answer, schedule, nbytes, alpha, 2 * bandwidth,
-                             overhead)
-        - _predicted(answer, schedule, nbytes, *prices)}
+        'for_nothing': _predicted(answer, schedule, 0, 0.0, prices[1], 0.0)}
 
 
 def _near(mine, right):
     return abs(mine - right) <= 1e-3 * abs(right) + 1e-6
 
 
-def judge(term: str, notes: Notes, plan: str, n: int, nbytes: float,
+def judge(term: str, notes: Counts, plan: str, n: int, nbytes: float,
           **links: float) -> None:
     """Raise `Wrong` unless the prediction counts this term as the model."""
     schedule, column = PLANS[plan](n), [*TERMS].index(term)
     if abs(notes['for_nothing']) > 1e-9:
         raise Wrong('without bytes, and with alpha = overhead = 0, you '
                     f'predict {notes["for_nothing"]:.4g} s; 0 is right.')
-    mine, right = notes['counts'][column], costs(schedule)[:, column]
+    mine, right = notes['counts'][column], costs(plan, n)[:, column]
     if not _near(mine, right.sum()):
-        known: Facts = {}
-        if notes['faster'] > 0:
-            known['faster',] = ('With twice the bandwidth you predict more '
-                                'time.')
-        known |= {(words,): f'You count {words}.' for words, counts in
-                  _other_counts(term, schedule).items() if _near(mine, counts)}
         raise Differs(
             f'you count {TERMS[term]} {mine:.4g} times; {right.sum():.4g} '
-            'times is right', mine, float(right.sum()), values={}, known=known,
-            place=(
-                _place(term, notes['alone'], schedule, right, nbytes)),
+            'times is right', mine, float(right.sum()), values={},
+            place=_place(term, notes['alone'], schedule, right, nbytes),
             unit='seconds')
-
-
-def _other_counts(term, plan):
-    """Other ways to count, in words, and what they give for a plan."""
-    if term == 'rounds':
-        return {'a latency for each send': sum(map(len, plan.rounds))}
-    size, counts = plan.chunk_bytes(1), Counter()
-    what, first = ('messages', 1) if term == 'messages' else ('bytes', 0)
-    for sends in plan.rounds:
-        chunks = [(send.src, send.dst, size[send.chunk]) for send in sends]
-        messages = [(*pair, 1) for pair in {one[:2] for one in chunks}]
-        loads = messages if first else chunks
-        both = Counter()
-        for src, dst, load in loads:
-            both.update({src: load, dst: load})
-        each = Counter((end, one[end]) for one in chunks for end in (0, 1))
-        counts.update({
-            f'the {what} of all workers': sum(
-                load for *_, load in loads) - first,
-            f'the {what} that a worker sends and receives together':
-                max(both.values()) - first})
-        if first:
-            counts['each chunk as a message'] += max(each.values()) - 1
-    return counts
 
 
 def _place(term, alone, plan, right, nbytes):
@@ -200,12 +177,12 @@ def _busiest(plan, k, term, nbytes):
 def line_of(plan: str, n: int, **links: float) -> tuple[float, float]:
     """A plan's seconds for no bytes, and for each byte, by the model."""
     alpha, bandwidth, overhead = _links(**links)
-    latencies, overheads, arrays = costs(PLANS[plan](n)).sum(axis=0)
+    latencies, overheads, arrays = costs(plan, n).sum(axis=0)
     return latencies * alpha + overheads * overhead, arrays / bandwidth
 
 
 def crossing(first: str, second: str, n: int, **links: float) -> float:
-    """From which size on the second plan is faster; 0.0 and inf, too."""
+    """The size above which the second plan is faster; may be 0.0 or inf."""
     start, slope = line_of(first, n, **links)
     start_2, slope_2 = line_of(second, n, **links)
     if abs(slope - slope_2) <= 1e-9 * slope:
@@ -216,30 +193,30 @@ def crossing(first: str, second: str, n: int, **links: float) -> float:
 
 
 def run_crossover(answer: Answer, first: str, second: str, n: int,
-                  **links: float) -> Notes:
+                  **links: float) -> float | str:
     def line(plan):
         start, slope = line_of(plan, n, **links)
         return lambda nbytes: start + slope * nbytes
 
-    found = number(returned(answer, line(first), line(second)),
-                   'a number of bytes, or float("inf"), is right')
-    return found if math.isfinite(found) else repr(found)  # JSON has no inf
+    size = number(returned(answer, line(first), line(second)),
+                  'a number of bytes, or float("inf"), is right')
+    return size if math.isfinite(size) else repr(size)  # JSON has no inf
 
 
-def judge_crossover(found: Notes, first: str, second: str, n: int,
+def judge_crossover(size: float | str, first: str, second: str, n: int,
                     **links: float) -> None:
-    found, right = float(found), crossing(first, second, n, **links)
-    if (found >= 1e15 if right == math.inf else
-            abs(found - right) <= (1e-3 * right + 1 if right else 0.5)):
+    size, right = float(size), crossing(first, second, n, **links)
+    if (size >= 1e15 if right == math.inf else
+            abs(size - right) <= (1e-3 * right + 1 if right else 0.5)):
         return
-    times = [start + slope * found for start, slope in (
+    times = [start + slope * size for start, slope in (
         line_of(plan, n, **links) for plan in (first, second))]
     raise Differs(
-        f'you return {found:,.6g} bytes; {right:,.6g} is right', found, right,
+        f'you return {size:,.6g} bytes; {right:,.6g} is right', size, right,
         place='The second plan is never faster.' if right == math.inf else
         'The second plan is faster for all sizes above 0.' if right == 0 else
         f'At your size the plans take {times[0] * 1e3:.4g} and '
-        f'{times[1] * 1e3:.4g} ms.' if 0 <= found < 1e15 else '',
+        f'{times[1] * 1e3:.4g} ms.' if 0 <= size < 1e15 else '',
         unit='bytes')
 
 
@@ -248,51 +225,45 @@ LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
 
 def picture(predict: Answer, crossover: Answer,
             measured: Measured | None = None) -> Picture:
-    """What two plans take by the student's prediction, and measured."""
+    """Times of two plans, by the student's prediction and measured."""
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import legend_below, new_figure
-    plans, links, points = (strategies.recursive_doubling(4),
-                            strategies.ring(4)), LIKE_CHAPTER, {}
-    nbytes = links.alpha * links.bandwidth * 4.0 ** np.arange(-1, 5)
-    if measured:
-        plans, links, nbytes, seconds = measured
-        points = {f'{plan.name}, measured': (nbytes, times * 1e3)
-                  for plan, times in zip(plans, seconds)}
-    nbytes = np.geomspace(nbytes.min(), nbytes.max(), 60)
-
-    def seconds_of(plan):
-        return lambda nbytes: _predicted(predict, plan, nbytes, *links[:3])
-
-    functions = [seconds_of(plan) for plan in plans]
-    figure = new_figure(5.4, 4.4 if measured else 4)
-    ax = figure.subplots()
-    for plan, function, color, line in zip(plans, functions, (BLUE, ORANGE),
-                                           '- --'.split()):
-        times = np.array([function(float(size)) for size in nbytes])
+    if measured is None:
+        links = LIKE_CHAPTER
+        nbytes = links.alpha * links.bandwidth * 4.0 ** np.arange(-1, 5)
+        measured = Measured((strategies.recursive_doubling(4),
+                             strategies.ring(4)), links, nbytes, np.array([]))
+    plans, links, nbytes, seconds = measured
+    curves = [partial(_predicted, predict, plan, alpha=links.alpha,
+                      bandwidth=links.bandwidth, overhead=links.overhead)
+              for plan in plans]
+    ax = new_figure(5.4, 4.4 if len(seconds) else 4).subplots()
+    sizes = np.geomspace(nbytes.min(), nbytes.max(), 60)
+    for plan, curve, color, style in zip(plans, curves, (BLUE, ORANGE),
+                                         ('-', '--')):
+        times = np.array([curve(size) for size in sizes.tolist()])
         if not (np.isfinite(times).all() and (times > 0).all()):
             raise Wrong(f'for {plan.name} your prediction goes from '
                         f'{times[0]:.4g} to {times[-1]:.4g} s: only times '
                         'above 0 can be drawn.')
-        ax.loglog(nbytes, times * 1e3, color=color, linestyle=line,
+        ax.loglog(sizes, times * 1e3, color=color, linestyle=style,
                   label=f'{plan.name}, predicted')
-    for (label, (sizes, times)), color, marker in zip(
-            points.items(), (BLUE, ORANGE), 'os'):
-        ax.plot(sizes, times, marker, color=color, label=label)
-    try:
-        found = number(crossover(*functions), 'a number of bytes is right')
-        if nbytes[0] < found < nbytes[-1]:
-            ax.axvline(found, color='gray', linestyle='-.', linewidth=1.5,
-                       label=f'your crossover: {found:,.0f} bytes')
-    except NotImplementedError:  # the student has no second function yet
-        pass
-    ax.set(title=f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs,\n'
+    for plan, times, color, marker in zip(plans, seconds, (BLUE, ORANGE),
+                                          'os'):
+        ax.plot(nbytes, times * 1e3, marker, color=color,
+                label=f'{plan.name}, measured')
+    size = result_or_none(crossover, *curves)
+    if size is not None and sizes[0] < number(size) < sizes[-1]:
+        ax.axvline(size, color='gray', linestyle='-.', linewidth=1.5,
+                   label=f'your crossover: {size:,.0f} bytes')
+    ax.set(title=f'{links.label}: alpha = {links.alpha * 1e6:.0f} µs,\n'
            f'bandwidth = {links.bandwidth / 1e6:,.1f} MB/s, overhead = '
            f'{links.overhead * 1e6:.0f} µs', xlabel='bytes of the array',
            ylabel='time / ms')
     ax.xaxis.set_major_formatter('{x:,.0f}')
     ax.yaxis.set_major_formatter('{x:g}')
     legend_below(ax, columns=1)
-    return figure
+    return ax.figure
 
 
 def _cases(*plans):

@@ -158,14 +158,15 @@ class Group:
                 thread.join(1)
 
     def _who_waits(self):
-        words = []
-        for one in self.workers:
-            if one.ended:
-                words.append(f'rank {one.rank} has ended')
+        parts = []
+        for worker in self.workers:
+            if worker.ended:
+                parts.append(f'rank {worker.rank} has ended')
             else:
-                words.append(f'rank {one.rank} waits in {one.waits.title} '
-                             f'for {ranks_of(one.waits.absent())}')
-        return f'{"; ".join(words)}. {SAME}'
+                call = worker.waits
+                parts.append(f'rank {worker.rank} waits in {call.title} for '
+                             f'{ranks_of(call.absent())}')
+        return f'{"; ".join(parts)}. {SAME}'
 
     def _check_calls(self):
         """Raise `Wrong` if some worker has left out a call of the others."""
@@ -182,17 +183,17 @@ class Call:
         self.title = f'{kind} (call {k})'
         self._k, self._num_workers = k, num_workers
         self.given: dict[int, Array] = {}
-        self._words: dict[int, list[str]] = {}  # what each rank calls
+        self._signatures: dict[int, list[str]] = {}  # what each rank calls
 
     def join(self, rank: int, kind: str, array: Array, size: int) -> None:
         mine = [f'{kind} with {size} elements', f' of {array.dtype}']
-        for other, theirs in self._words.items():
+        for other, theirs in self._signatures.items():
             if mine != theirs:
-                first, second = (one + kind * (mine[0] == theirs[0])
-                                 for one, kind in (theirs, mine))
+                first, second = (start + dtype * (mine[0] == theirs[0])
+                                 for start, dtype in (theirs, mine))
                 raise Wrong(f'in call {self._k}, rank {other} calls {first}, '
                             f'and rank {rank} calls {second}. {SAME}')
-        self.given[rank], self._words[rank] = array, mine
+        self.given[rank], self._signatures[rank] = array, mine
 
     def is_complete(self) -> bool:
         return len(self.given) == self._num_workers
@@ -207,5 +208,5 @@ class Call:
 
 
 def ranks_of(ranks: Iterable[int]) -> str:
-    words = [*map(str, ranks)]
-    return f'rank{"s" * (len(words) > 1)} {", ".join(words)}'
+    names = [*map(str, ranks)]
+    return f'rank{"s" * (len(names) > 1)} {", ".join(names)}'

@@ -7,12 +7,14 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias, TypedDict
 
 import numpy as np
 
 from d2lps.exercises import numpygroup, worker_threads
-from d2lps.exercises.checking import (Answer, Case, Check, Differs, Notes,
-                                      Picture, Wrong, without)
+from d2lps.exercises.charts import bar_chart
+from d2lps.exercises.checking import (Answer, Case, Check, Differs, Picture,
+                                      Wrong, without)
 from d2lps.explaining import brief
 
 LR = 0.1
@@ -29,7 +31,7 @@ class Layer:
     def __init__(self, inputs: int, outputs: int, relu: bool = True) -> None:
         self.inputs, self.outputs, self.relu = inputs, outputs, relu
         self.size = (inputs + 1) * outputs
-        # Who wants to know what this layer computes: see `Watched.computes`.
+        # Called when this layer computes: see `Watched.computes`.
         self.tell: Callable[..., None] = lambda *_: None
 
     def forward(self, w: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -94,7 +96,7 @@ def parameters(widths: Sequence[int], zero_biases: bool = False
 
 
 def shard_sizes(widths: Sequence[int], num_workers: int) -> list[int]:
-    """How many numbers a shard of each layer has, with what fills it up."""
+    """The sizes of a shard of each layer, with the zeros that fill it up."""
     return [-(-layer.size // num_workers) for layer in layers_of(widths)]
 
 
@@ -142,7 +144,7 @@ class Watched(numpygroup.Worker):
             self._judge_held(np.size(shard))
         whole = super().all_gather(shard)
         self.gathered.append(weakref.ref(whole))
-        self.peak = max(self.peak, sum(one.size for one in self._whole()))
+        self.peak = max(self.peak, sum(array.size for array in self._whole()))
         return whole
 
     def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
@@ -157,8 +159,8 @@ class Watched(numpygroup.Worker):
     def computes(self, layer: int, kind: str, w: np.ndarray,
                  gradient: np.ndarray | None = None) -> None:
         """A layer computes with parameters w: what is held now?"""
-        if self.most and not any(np.may_share_memory(one, w)
-                                 for one in self._whole()):
+        if self.most and not any(np.may_share_memory(array, w)
+                                 for array in self._whole()):
             raise Wrong(f'on rank {self.rank}, `{kind}` of layer {layer} gets '
                         'another array than all_gather returned; that array '
                         'or a slice of it is right.')
@@ -167,15 +169,15 @@ class Watched(numpygroup.Worker):
             self.waiting.add(layer)
             self.gradients.append((layer, weakref.ref(gradient)))
         there = self.waiting.union(
-            k for k, one in self.gradients if one() is not None)
-        self.peak = max(self.peak, sum(one.size for one in self._whole()))
+            k for k, array in self.gradients if array() is not None)
+        self.peak = max(self.peak, sum(array.size for array in self._whole()))
         self.seen.append((kind, layer, self.peak, sorted(there)))
         self.peak = 0
 
     def _whole(self):
         """Gathered arrays that are still there."""
-        return [one for one in (ref() for ref in self.gathered)
-                if one is not None]
+        return [array for array in (ref() for ref in self.gathered)
+                if array is not None]
 
     def _judge_held(self, size):
         """Raise `Wrong` if this worker holds something whole."""
@@ -184,9 +186,9 @@ class Watched(numpygroup.Worker):
                         f'all_gather; {self.most} are right at most, the '
                         'largest shard.')
         where = f'rank {self.rank} calls all_gather, and '
-        for one in self._whole():
-            raise Wrong(f'{where}still holds {one.size} gathered numbers'
-                        f'{_holder(one)}')
+        for array in self._whole():
+            raise Wrong(f'{where}still holds {array.size} gathered numbers'
+                        f'{_holder(array)}')
         for layer in self.waiting:
             raise Wrong(f'{where}has not summed the gradient of layer '
                         f'{layer}; first reduce_scatter, then all_gather is '
@@ -203,8 +205,8 @@ def _holder(array):
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     while frame and frame.f_globals.get('__name__') != __name__:
         for name, value in frame.f_locals.items():
-            if any(isinstance(one, np.ndarray)
-                   and np.may_share_memory(one, array) for one in (
+            if any(isinstance(part, np.ndarray)
+                   and np.may_share_memory(part, array) for part in (
                        value if isinstance(value, (list, tuple)) else
                        [value])):
                 return f' in `{name}`; nothing whole is right.' + (
@@ -218,10 +220,25 @@ class Group(numpygroup.Group):
     worker = Watched
 
 
+class StepNotes(TypedDict):
+    """A step of a worker: its calls, the sums, the new shards.
+
+    sums: for each layer, the numbers that reduce_scatter got.
+    seen: see `Watched.computes`.
+    """
+    events: list
+    sums: list[list[float]]
+    seen: list[tuple]
+    shards: list[list[float]]
+
+
+Steps: TypeAlias = list[list[StepNotes]]  # of each step and worker
+
+
 def run(answer: Answer, num_workers: int, widths: Sequence[int],
         steps: int = 1, lr: float = LR, zero_biases: bool = False,
-        strict: bool = False) -> Notes:
-    """Of each step and worker: the calls, what was summed, the new shards.
+        strict: bool = False) -> Steps:
+    """Notes of each step and worker: calls, sums, new shards.
 
     strict: whether a worker that holds too much is stopped.
     """
@@ -239,10 +256,10 @@ def run(answer: Answer, num_workers: int, widths: Sequence[int],
                lr)
         return {'events': worker.events, 'sums': worker.sums,
                 'seen': worker.seen,
-                'shards': [np.ravel(one).tolist() for one in shards]}
+                'shards': [np.ravel(shard).tolist() for shard in shards]}
 
     without(answer, _right)
-    return [*zip(*Group(num_workers).run(work))]
+    return [[*step] for step in zip(*Group(num_workers).run(work))]
 
 
 def _right(worker, layers, shards, X, y, lr):
@@ -258,29 +275,29 @@ def _right(worker, layers, shards, X, y, lr):
         shard -= lr / n * worker.reduce_scatter(_padded(gradient, n).ravel())
 
 
-def judge_params(found: Notes, num_workers: int, widths: Sequence[int],
+def judge_params(notes: Steps, num_workers: int, widths: Sequence[int],
                  steps: int = 1, lr: float = LR,
                  zero_biases: bool = False) -> None:
     """The parameters after each step, however they were sent."""
     truth = [run(_right, num_workers, widths, 1, 0, zero_biases)[0],
              *run(_right, num_workers, widths, steps, lr, zero_biases)]
     for step, (mine, before, after) in enumerate(
-            zip(found, truth, truth[1:]), 1):
+            zip(notes, truth, truth[1:]), 1):
         for k, layer in [*enumerate(layers_of(widths))][::-1]:
             _judge_layer(step, k, layer.size, mine, before, after, lr)
 
 
 def _judge_layer(step, layer, size, mine, before, after, lr):
     """The shards of a layer after a step, without what fills up the last."""
-    shards, start, right = ([one['shards'][layer] for one in notes]
-                            for notes in (mine, before, after))
+    shards, start, right = ([rank['shards'][layer] for rank in ranks]
+                            for ranks in (mine, before, after))
     n, length = len(right), len(right[0])
     for rank, shard in enumerate(shards):
         if len(shard) != length:
             raise Wrong(f'step {step}, rank {rank}: shards[{layer}] has '
                         f'{len(shard)} numbers; {length} are right.')
-    shards, start, right = (np.ravel(one)[:size]
-                            for one in (shards, start, right))
+    shards, start, right = (np.ravel(parts)[:size]
+                            for parts in (shards, start, right))
     close = np.isclose(shards, right, rtol=1e-5, atol=1e-6)
     if close.all():
         return
@@ -295,12 +312,11 @@ def _judge_layer(step, layer, size, mine, before, after, lr):
 
 
 def _place(layer, mine, right, change):
-    """Whether it goes wrong before or after reduce_scatter."""
-    for rank, (one, other) in enumerate(zip(mine, right)):
-        got, wanted = (np.array(notes['sums'][layer])
-                       for notes in (one, other))
+    """Words: whether it goes wrong before or after reduce_scatter."""
+    for rank, pair in enumerate(zip(mine, right)):
+        got, wanted = (np.array(notes['sums'][layer]) for notes in pair)
         if got.shape != wanted.shape:
-            return '' if 'reduce_scatter' in dict(one['events']) else (
+            return '' if 'reduce_scatter' in dict(pair[0]['events']) else (
                 'reduce_scatter is not called.')
         same = np.isclose(got, wanted, rtol=1e-3, atol=1e-6)
         if not same.all():
@@ -312,89 +328,74 @@ def _place(layer, mine, right, change):
 
 
 def _sent(worker, n):
-    """How many numbers a worker sends in all-gathers and reduce-scatters."""
-    gathers, sums = ([size for kind, size in worker['events'] if kind == one]
-                     for one in ('all_gather', 'reduce_scatter'))
+    """The numbers that a worker sends in all-gathers and reduce-scatters."""
+    gathers, sums = ([size for kind, size in worker['events'] if kind == call]
+                     for call in ('all_gather', 'reduce_scatter'))
     return ((n - 1) * sum(gathers), f'{len(gathers)} all-gathers',
             (n - 1) * sum(sums) // n, f'{len(sums)} reduce-scatters')
 
 
-def judge_sent(found: Notes, num_workers: int, widths: Sequence[int],
+def judge_sent(notes: Steps, num_workers: int, widths: Sequence[int],
                steps: int = 1) -> None:
-    """How many numbers each worker sends in a step."""
+    """The numbers that each worker sends in a step."""
     once = (num_workers - 1) * sum(shard_sizes(widths, num_workers))
-    for step, workers in enumerate(found, 1):
+    for step, workers in enumerate(notes, 1):
         for rank, worker in enumerate(workers):
             gathered, gathers, summed, sums = _sent(worker, num_workers)
-            for many, calls, words, right in (
+            for many, calls, limits, right in (
                     (summed, sums, f'{once:,}', summed == once),
                     (gathered, gathers, f'{once:,} to {2 * once:,}',
                      once <= gathered <= 2 * once)):
                 if not right:
                     raise Wrong(f'step {step}, rank {rank}: it sends {many:,} '
-                                f'numbers in {calls}; {words} are right. One '
+                                f'numbers in {calls}; {limits} are right. One '
                                 f'for each layer sends {once:,}.')
 
 
-def says_sent(found: Notes, num_workers: int, widths: Sequence[int],
+def says_sent(notes: Steps, num_workers: int, widths: Sequence[int],
               **_: int) -> str:
-    gathered, _, summed, _ = _sent(found[0][0], num_workers)
+    gathered, _, summed, _ = _sent(notes[0][0], num_workers)
     total = sum(layer.size for layer in layers_of(widths))
     return (f'Each worker sends {gathered + summed:,} numbers, '
             f'{(gathered + summed) / total:.3g} for each parameter.')
 
 
-def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
+def judge_held(notes: Steps, num_workers: int, widths: Sequence[int],
                **_: int) -> None:
     """`Watched` has seen nothing that is held too long. Has it looked?"""
-    for rank, worker in enumerate(sum(found, [])):
+    for rank, worker in (pair for step in notes for pair in enumerate(step)):
+        calls = [[*call[:2]] for call in worker['seen']]
         for kind in 'forward', 'backward':
             for k in range(len(widths) - 1):
-                if [kind, k] not in [seen[:2] for seen in worker['seen']]:
-                    raise Wrong(f'rank {rank % num_workers} does not call '
-                                f'`{kind}` of layer {k}; one call for each '
-                                'layer is right.')
+                if [kind, k] not in calls:
+                    raise Wrong(f'rank {rank} does not call `{kind}` of layer '
+                                f'{k}; one call for each layer is right.')
 
 
 def picture(answer: Answer) -> Picture:
-    """What worker 0 holds while each layer computes."""
+    """Numbers that worker 0 holds while each layer computes."""
     import pandas as pd
 
-    from d2lps.pictures import BLUE, GREEN, ORANGE
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    from d2lps.pictures.style import ink_on
+    from d2lps.pictures.rows import legend_below
     n, widths = SHOWN['num_workers'], SHOWN['widths']
     seen = run(answer, **SHOWN)[0][0]['seen']
     if not seen:
         raise Wrong('worker 0 calls no layer: there is nothing to draw.')
     sizes = [layer.size for layer in layers_of(widths)]
-    total = sum(sizes)
     table = pd.DataFrame(
         [(sum(shard_sizes(widths, n)), gathered, sum(sizes[k] for k in grads))
          for *_, gathered, grads in seen],
-        [f'{kind[0]} {layer}' for kind, layer, *_ in seen],
+        [f'{kind} {layer}' for kind, layer, *_ in seen],
         ['own shards', 'gathered parameters', 'whole gradients'])
-    most = table.sum(1).max()
-    figure = new_figure(WIDE, 3.4)
-    ax = figure.subplots()
-    colors = [BLUE, ORANGE, GREEN]
-    table.plot.bar(ax=ax, stacked=True, width=0.84, rot=0, legend=False,
-                   color=colors)
-    for bars, color in zip(ax.containers, colors):
-        ax.bar_label(bars, [many or '' for many in table[bars.get_label()]],
-                     label_type='center', color=ink_on(color))
-    ax.set(title=f'worker 0 of {n} holds {most} numbers at most',
-           ylabel='numbers held', ylim=(0, 1.08 * max(most, 2 * total)),
-           xlabel='forward (f) and backward (b) of the layers, in the order '
-           'of the step')
+    ax = bar_chart(table, stacked=True, xlabel='numbers held', title=(
+        f'worker 0 of {n} holds {table.sum(axis=1).max()} numbers at most'))
     come = [sizes[layer] * (kind == 'backward') for kind, layer, *_ in seen]
-    ax.stairs(total + np.cumsum(come), np.arange(len(come) + 1) - 0.5,
-              baseline=None, linestyle='--', color='gray',
-              label='data parallelism')
-    ax.grid(False, axis='x')
-    ax.margins(x=0.01)
+    ax.stairs(sum(sizes) + np.cumsum(come), np.arange(len(come) + 1) - 0.5,
+              orientation='horizontal', baseline=None, linestyle='--',
+              color='gray', label='data parallelism')
+    ax.set_xlim(0, max(2.2 * sum(sizes), ax.get_xlim()[1]))
     legend_below(ax)
-    return figure
+    return ax.figure
 
 
 SHOWN: Case = {'num_workers': 4, 'widths': [11, 8, 12, 8, 12, 8, 12]}

@@ -57,7 +57,7 @@ def array(name: str, value: Any) -> Array:
 def array_list(name: str, value: Any) -> list[Array]:
     """A check: a list of arrays, on devices that go together."""
     arrays = list_of(array, 'a list of arrays')(name, value)
-    if all(isinstance(one, HostArray) for one in arrays):
+    if all(isinstance(entry, HostArray) for entry in arrays):
         return arrays
     from d2lps.engine import array_list
     return array_list(name, arrays)
@@ -72,7 +72,7 @@ def device(name: str, value: Device) -> Device:
 
 
 def server_device(number: int) -> Device:
-    """Where server `number` keeps its values."""
+    """The device on which server `number` keeps its values."""
     try:
         from d2lps.engine import mx
         return mx.cpu(number)
@@ -102,8 +102,8 @@ def alike(**arrays: Sequence[Array]) -> None:
                    f'{np.dtype(first.dtype).name}, as {name}[0] is')
 
 
-def same_kind(one: Array, other: Array) -> bool:
-    return (type(one), one.shape, one.dtype) == (
+def same_kind(array: Array, other: Array) -> bool:
+    return (type(array), array.shape, array.dtype) == (
         type(other), other.shape, other.dtype)
 
 

@@ -11,7 +11,7 @@ from d2lps.kvstore.store_arguments import store_key, up_to_1000
          split_from=integer)
 def place(key: Key, size: int, num_servers: int, split_from: int = 1_000_000
           ) -> list[tuple[int, int, int]]:
-    """Where a value of `size` elements goes: [(server, start, end), ...].
+    """Places of a value of `size` elements: [(server, start, end), ...].
 
     A value of `split_from` elements or more is cut into a part for each
     server. A smaller value goes whole to server number * 9973 mod

@@ -148,7 +148,7 @@ class BoundedServer(Server):
         return True
 
     def missed(self, key: Key, rank: int) -> int:
-        """How many updates this worker has not seen."""
+        """The number of updates that this worker has not seen."""
         return self.shards[key].round - self.seen.get((key, rank), 0)
 
     @checked(known, key=store_key, value=array)

@@ -327,5 +327,5 @@ class KVStore:
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
             f'{call}({key!r}) of {workers}{ahead}. Last calls:',
-            *(f'worker {rank}: {what}, {now - when:.1f} s ago'
-              for rank, (what, when) in enumerate(self._last))]))
+            *(f'worker {rank}: {text}, {now - when:.1f} s ago'
+              for rank, (text, when) in enumerate(self._last))]))

@@ -14,11 +14,11 @@ Values: TypeAlias = Array | list | tuple
 
 # Workers, or servers: each of these is a device of its own.
 up_to_1000 = partial(integer, most=1000)
-updater_or_none = either(function, one_of(None), words=(
+updater_or_none = either(function, one_of(None), must=(
     'a function of (key, sum, stored) or None'))
-how_consistent = either(one_of('sync', 'async'), from_zero, words=(
+how_consistent = either(one_of('sync', 'async'), from_zero, must=(
     "'sync', 'async', or how many rounds a worker may be ahead, such as 4"))
-how_far = either(one_of('async'), integer, words=(
+how_far = either(one_of('async'), integer, must=(
     "'async', or how many rounds a worker may be ahead, such as 4"))
 any_priority = partial(integer, least=-2**31)
 time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
@@ -52,9 +52,9 @@ def by_key(keys: Keys, values: Values, kind: type | tuple[type, ...],
         store_key('key', key)
         arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
         if not arrays or not all(isinstance(a, kind) for a in arrays):
-            what = ('an mxnet.np array' if isinstance(kind, type) else
+            must = ('an mxnet.np array' if isinstance(kind, type) else
                     'an array of MXNet or NumPy')
-            raise ValueError(f'{name} of key {key!r} must be {what} or a list '
+            raise ValueError(f'{name} of key {key!r} must be {must} or a list '
                              f'of them; it was {shown(arrays)}')
         groups.setdefault(key, []).extend(arrays)
     return groups

@@ -4,41 +4,31 @@
     pictures.plot_topology(topology.pcie_switch(4))
 
 Charts are Matplotlib's: `plot_*` return `Axes`, or a list of them, which a
-reader can change. Only plot_topology, plot_holdings and plot_circle are
-`Drawing`s. A name is looked up when it is first used, so that what needs no
-MXNet does not load it. In a notebook that has imported this, a small
-`Schedule` shows as a drawing.
+reader can change. Only plot_topology and plot_holdings are `Drawing`s. A
+name is looked up when it is first used, so that what needs no MXNet does not
+load it. In a notebook that has imported this, a small `Schedule` shows as a
+drawing.
 """
 import sys
 
 from d2lps.lazy_names import lazy
 from d2lps.pictures import sketch
-from d2lps.pictures.style import (
-    BLUE,
-    GRAY,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
-)
+from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
 
 __getattr__, __dir__ = lazy(__name__, {
     '.plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
     '.player': ('plot_holdings',),
-    '.widgets': ('live_picture',),
     '.timeline_plots': ('explore_timeline', 'plot_timeline'),
-    '.overlap_plots': ('FORWARD', 'TOY', 'explore_overlap', 'plot_step'),
-    '.parameter_servers': ('explore_parameter_servers',
-                           'plot_parameter_servers', 'predicted_seconds',
+    '.overlap_plots': ('FORWARD', 'explore_overlap', 'plot_step'),
+    '.parameter_servers': ('explore_parameter_servers', 'predicted_seconds',
                            'simulated'),
     '.asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
-                    'plot_progress', 'plot_staleness'),
+                    'plot_staleness'),
     '.pipeline_plots': ('plot_pipeline',),
     '.message_plots': ('explore_hang', 'plot_messages'),
     '.exchange_plots': ('plot_exchange',),
     '.planning_plots': ('plot_division', 'plot_parts', 'plot_published'),
-    '.recovery': ('explore_circle', 'plot_circle'),
+    '.recovery': ('explore_circle',),
     '.training_panel': ('TrainingPanel',),
     '.drawing': ('Drawing', 'Row'),
     '.rows': ('label_parts',),
@@ -56,8 +46,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.explore_devices': ('explore_devices',),
     '.toys.explore_keys': ('explore_keys',),
     '.toys.explore_latency': ('explore_latency',),
-    '.toys.explore_pipeline': ('draw_passes', 'explore_pipeline',
-                               'pass_slots'),
+    '.toys.explore_pipeline': ('explore_pipeline',),
     '.toys.explore_plans': ('explore_plans',),
     '.toys.explore_rounding': ('explore_rounding',),
     '.toys.explore_meter': ('Meter',),

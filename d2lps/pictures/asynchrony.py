@@ -10,46 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d2lps.asynchrony.clock import (
-    KINDS,
-    Plan,
-    Point,
-    step_times,
-    virtual_clock,
-)
-from d2lps.checks import (
-    checked,
-    from_zero,
-    instance_of,
-    list_of,
-    number,
-    one_of,
-    positive,
-    refuse,
-    text,
-)
+from d2lps.asynchrony.clock import (KINDS, Plan, Point, step_times,
+                                    virtual_clock)
+from d2lps.checks import (checked, instance_of, list_of, number, one_of,
+                          positive, refuse, text)
 from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row
-from d2lps.pictures.rows import (
-    HALF,
-    WIDE,
-    Span,
-    draw_bars,
-    legend_below,
-    new_axes,
-    new_figure,
-    row_axes,
-)
-from d2lps.pictures.style import (
-    BLUE,
-    GRAY,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
-)
+from d2lps.pictures.rows import (HALF, WIDE, Span, draw_bars, legend_below,
+                                 new_axes, new_figure, row_axes)
+from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
 from d2lps.pictures.widgets import live_picture
 
 if TYPE_CHECKING:
@@ -84,7 +54,8 @@ def plans(name: str, value: Any) -> dict[Any, Plan]:
     """A check: Plans by the names of their curves."""
     if not isinstance(value, dict) or not value:
         refuse(name, value, "a dict such as {'async': virtual_clock(...)}")
-    return {key: PLAN(f'{name}[{key!r}]', one) for key, one in value.items()}
+    return {key: PLAN(f'{name}[{key!r}]', plan)
+            for key, plan in value.items()}
 
 
 @checked(plan=PLAN, until=positive, title=partial(text, least=0))
@@ -112,8 +83,8 @@ def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
     ax = row_axes([f'worker {rank}' for rank in range(plan.num_workers)],
                   until, ax=ax, title=title or '', xlabel='virtual seconds')
     bars = {'computes': computes, 'computes, dropped': dropped, 'waits': waits}
-    for (words, spans), color in zip(bars.items(), (SKY, RED, GRAY)):
-        draw_bars(ax, spans, color, words, '//' if spans is dropped else '')
+    for (label, spans), color in zip(bars.items(), (SKY, RED, GRAY)):
+        draw_bars(ax, spans, color, label, '//' if spans is dropped else '')
     legend_below(ax)
     describe(ax, _plan_alt_text(bars, plan.num_workers, until, title))
     return ax
@@ -122,27 +93,24 @@ def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
 def _plan_alt_text(bars, num_workers, until, title):
     parts = []
     for rank in range(num_workers):
-        shares = {words: sum(end - start for start, end, row in spans
+        shares = {label: sum(end - start for start, end, row in spans
                              if row == rank) / until
-                  for words, spans in bars.items()}
+                  for label, spans in bars.items()}
         parts.append(f'worker {rank} ' + ', '.join(
-            f'{words} {share:.0%}' for words, share in shares.items()
+            f'{label} {share:.0%}' for label, share in shares.items()
             if share))
     begin = f'{title}. ' if title else ''
     return (f'{begin}Of {format_number(until)} virtual seconds: '
             f'{"; ".join(parts)}.')
 
 
-@checked(plans=plans, until=positive)
-def plot_progress(plans: Mapping[str, Plan], until: float | None = None,
-                  ax: 'Axes | None' = None) -> 'Axes':
-    """Gradients that were used until then, against virtual seconds.
+def plot_progress(plans: Mapping[str, Plan], until: float, ax: 'Axes'
+                 ) -> 'Axes':
+    """Gradients that were used so far, against virtual seconds.
 
     plans: a dict of `Plan`s by name. until: end of the time axis in virtual
-    seconds. ax: the `Axes` to draw in; without it, those of a new figure.
+    seconds.
     """
-    until = until or max(plan.seconds for plan in plans.values())
-    ax = new_axes(ax)
     colors = _colors(plans)
     for k, (name, plan) in enumerate(plans.items()):
         used = {0.0: 0} | {event.time: event.gradients for event in plan.events
@@ -168,7 +136,7 @@ def plot_staleness(plans: Mapping[str, Plan]) -> 'list[Axes]':
     colors = _colors(plans)
     for ax, (name, plan) in zip(axes, plans.items()):
         missed = sorted(plan.staleness)
-        ax.bar(missed, [plan.staleness[one] for one in missed],
+        ax.bar(missed, [plan.staleness[updates] for updates in missed],
                color=colors[name])
         ax.set(title=name, xlabel='staleness', ylabel='gradients',
                xlim=(-0.7, most + 0.7), ylim=(0, 1.05 * highest))
@@ -179,10 +147,10 @@ def plot_staleness(plans: Mapping[str, Plan]) -> 'list[Axes]':
 
 def curves(name: str, value: Any) -> dict[Any, list[list[Point]]]:
     """A check: lists of `follow`'s Points, one a seed, by name."""
-    words = "a dict such as {'sync': [the Points of a seed, ...]}"
+    wanted = "a dict such as {'sync': [the Points of a seed, ...]}"
     if not isinstance(value, dict) or not value:
-        refuse(name, value, words)
-    points = list_of(list_of(instance_of(Point, 'a Point'), words), words)
+        refuse(name, value, wanted)
+    points = list_of(list_of(instance_of(Point, 'a Point'), wanted), wanted)
     return {key: points(f'{name}[{key!r}]', runs)
             for key, runs in value.items()}
 
@@ -205,11 +173,12 @@ def plot_accuracy(curves: Mapping[str, Sequence[Sequence[Point]]]
     return axes
 
 
-def _draw_accuracy(ax, curves, what, xlabel):
+def _draw_accuracy(ax, curves, field, xlabel):
+    """The curves against a field of `Point`, 'seconds' or 'gradients'."""
     colors, ends = _colors(curves), []
     for k, (name, runs) in enumerate(curves.items()):
-        x, y = (np.array([[getattr(point, one) for point in run]
-                          for run in runs]) for one in (what, 'accuracy'))
+        x, y = (np.array([[getattr(point, name) for point in run]
+                          for run in runs]) for name in (field, 'accuracy'))
         look = {'color': colors[name],
                 'linestyle': '--' if 'divided' in name else '-'}
         x = x.mean(axis=0)
@@ -226,16 +195,15 @@ def _draw_accuracy(ax, curves, what, xlabel):
 
 
 @checked(kind=one_of(*KINDS), bound=one_of(*AHEAD.values()),
-         slowdown=partial(number, least=1, most=1e6, example=5),
-         seed=from_zero)
+         slowdown=partial(number, least=1, most=1e6, example=5))
 def explore_clock(kind: str = 'one straggler', bound: int | str = 4,
-                  slowdown: float = 5, seed: int = 0) -> None:
+                  slowdown: float = 5) -> None:
     """Choose who is slow and how far ahead the others may be.
 
     Left, what four workers do; right, how many gradients have been used.
     """
     def draw(kind, bound, slowdown):
-        times = step_times(kind, 4, ENOUGH, slowdown, seed)
+        times = step_times(kind, 4, ENOUGH, slowdown)
         chosen = bound if bound == 'async' else f'bound {bound}'
         ways = {'sync': 'sync', chosen: bound, 'async': 'async'}
         played = {name: virtual_clock(times, value, ENOUGH)

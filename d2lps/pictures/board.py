@@ -7,9 +7,9 @@ from threading import Event, Lock
 import ipywidgets
 from IPython.display import DisplayHandle, display
 
-from d2lps.pictures.controls import Control, clamp_steps, values_of
+from d2lps.pictures.controls import (NOT_RUN, Control, clamp_steps,
+                                     values_of)
 from d2lps.pictures.drawing import Picture
-from d2lps.pictures.widgets import NOT_RUN
 
 NARROW = {'description_width': 'initial'}  # as wide as the words
 
@@ -38,17 +38,17 @@ def show(widgets: Iterable[ipywidgets.Widget], picture: Picture
 
 
 class Problem:
-    """What went wrong, in the place of a picture."""
+    """An error with its traceback, in the place of a picture."""
 
     def __init__(self, error: Exception) -> None:
-        self.words = ''.join(traceback.format_exception(error)).rstrip()
+        self.lines = ''.join(traceback.format_exception(error)).rstrip()
 
     def __repr__(self) -> str:
-        return self.words
+        return self.lines
 
     def _repr_html_(self):
         return ('<pre style="color: #B00020; white-space: pre-wrap">'
-                f'{escape(self.words)}</pre>')
+                f'{escape(self.lines)}</pre>')
 
 
 def widget_of(control: Control) -> ipywidgets.Widget:
@@ -70,9 +70,9 @@ def step_buttons(slider: ipywidgets.IntSlider) -> ipywidgets.Widget:
     """Back, forward and play for a slider, in a row."""
     play = ipywidgets.Play(value=slider.value, min=slider.min,
                            max=slider.max, interval=1000)
-    buttons = [ipywidgets.Button(icon=icon, tooltip=words,
+    buttons = [ipywidgets.Button(icon=icon, tooltip=tooltip,
                                  layout={'width': '40px'})
-               for icon, words in (('step-backward', 'back'),
+               for icon, tooltip in (('step-backward', 'back'),
                                    ('step-forward', 'forward'))]
     for button, step in zip(buttons, (-1, 1)):
         button.on_click(lambda _, step=step: setattr(

@@ -1,4 +1,4 @@
-"""What the book's pages "Your Server" and "Planner" answer, as HTML.
+"""Answers of the book's pages "Your Server" and "Planner", as HTML.
 
 A browser runs this, with NumPy and without Matplotlib, pandas or NetworkX;
 the book's builder runs it for the example of each page. All that came from a
@@ -21,8 +21,8 @@ from d2lps.pictures.drawing import html_of
 from d2lps.pictures.drawings.draw_gpu_machine import TOO_MANY, draw_answer
 from d2lps.planning import gpus
 from d2lps.planning.gpu_memory import RESERVED
-from d2lps.planning.model import (BLOOM_176B, GPT3_175B, LLAMA3_8B,
-                                  LLAMA3_70B, LLAMA3_405B, Transformer)
+from d2lps.planning.model import (BLOOM_176B, GPT3_175B, LLAMA3_8B, LLAMA3_70B,
+                                  LLAMA3_405B, Transformer)
 from d2lps.planning.ranking import SIDES, ranked
 
 MODELS = {'Llama 3 70B': LLAMA3_70B, 'Llama 3 8B': LLAMA3_8B,
@@ -67,7 +67,7 @@ def _given(form, name):
 
 
 def your_server(form: Mapping[str, str]) -> Shown:
-    """What `d2lps server` prints, and the machine drawn.
+    """The output of `d2lps server`, and the machine drawn.
 
     form: texts by name: 'table', and those of `OPTIONS`, which may be empty.
     Raises ValueError as the command does.
@@ -91,8 +91,8 @@ def your_server(form: Mapping[str, str]) -> Shown:
         rows.append(('note', TOO_MANY))
     word = answer.verdict and answer.verdict.word
     html = ''.join(
-        f'<dt>{escape(name)}</dt><dd{_mark(name, word)}>{escape(words)}</dd>'
-        for name, words in rows)
+        f'<dt>{escape(name)}</dt><dd{_mark(name, word)}>{escape(text)}</dd>'
+        for name, text in rows)
     said = dict(rows)
     return Shown(f'<dl>{html}</dl>{html_of(drawing) if drawing else ""}',
                  f'Verdict: {said["verdict"]}' if 'verdict' in said else
@@ -109,7 +109,7 @@ def planner(form: Mapping[str, str]) -> Shown:
 
     form: texts by name: those of `SHAPE`, 'gated' ('yes' or ''), 'gpu' (one
     of `GPUS`), 'gpus', 'batch', 'network' (Gbit/s of a card) and 'domain'.
-    Raises ValueError as `plan` and `Transformer` do.
+    Raises ValueError as `best_divisions` and `Transformer` do.
     """
     of_model = {name: _number(form.get(name, '').strip()) for name in SHAPE}
     for name in 'kv_heads', 'ffn':  # the usual ones, where left out
@@ -192,16 +192,16 @@ def answer(page: str, fields: str) -> str:
     try:
         return json.dumps(PAGES[page](form)._asdict())
     except ValueError as error:
-        words = one_line(error, OPTIONS if page == 'your-server' else ())
-        about = _about(words, form)
+        message = one_line(error, OPTIONS if page == 'your-server' else ())
+        about = _about(message, form)
         if page == 'your-server':
             about = about or _unreadable(form)
-        return json.dumps({'error': words, 'about': about})
+        return json.dumps({'error': message, 'about': about})
 
 
-def _about(words, form):
+def _about(message, form):
     """The field with whose name an error begins; '' if there is none."""
-    begin = re.match(r'(?:--|the )?([a-z-]+)', words.replace('_', '-'))
+    begin = re.match(r'(?:--|the )?([a-z-]+)', message.replace('_', '-'))
     name = begin[1].replace('-', '_') if begin else ''
     return name if name in form else ''
 

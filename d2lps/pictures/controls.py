@@ -1,4 +1,4 @@
-"""What readers set above a picture: described in words, without widgets.
+"""Controls above a picture, described without widgets.
 
 A notebook makes widgets of them, see `d2lps.pictures.board`; the book, which
 has no kernel, makes controls of its own.
@@ -6,6 +6,9 @@ has no kernel, makes controls of its own.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+# A notebook that was not run shows this in the place of controls.
+NOT_RUN = 'Run this cell, and controls appear here.'
 
 
 @dataclass
@@ -36,8 +39,8 @@ def _pairs(options):
     """[(words, value), ...] of a dict by words, or of values, or as it is."""
     if isinstance(options, dict):
         return [*options.items()]
-    return [one if isinstance(one, tuple) else (in_words(one), one)
-            for one in options]
+    return [option if isinstance(option, tuple) else (in_words(option), option)
+            for option in options]
 
 
 def choose(options: Iterable[float] | dict[str, Any], value: Any, label: str
@@ -75,14 +78,14 @@ def steps(most: int | Callable[..., int | None], value: int, label: str
 
 def values_of(controls: dict[str, Control]) -> dict[str, Any]:
     """The value of each of a dict of controls, by name."""
-    return {name: one.value for name, one in controls.items()}
+    return {name: control.value for name, control in controls.items()}
 
 
 def clamp_steps(controls: dict[str, Control]) -> None:
     """Let 'steps' end where they do with the values of all controls."""
-    for one in controls.values():
-        if one.most:
-            most = one.most(**values_of(controls))
+    for control in controls.values():
+        if control.most:
+            most = control.most(**values_of(controls))
             if most is not None:
-                one.options = _pairs(range(most + 1))
-            one.value = min(one.value, len(one.options) - 1)
+                control.options = _pairs(range(most + 1))
+            control.value = min(control.value, len(control.options) - 1)

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from d2lps import figures
 from d2lps.annotations import PathLike
-from d2lps.checks import (
-    checked,
-    positive,
-    refuse,
-    text,
-    writable,
-)
+from d2lps.checks import checked, positive, refuse, text, writable
 from d2lps.pictures.style import CHUNK_COLORS, INK
 
 if TYPE_CHECKING:
@@ -40,13 +34,12 @@ def color(device: int) -> str:
 
 @lru_cache(10_000)
 def _line_width(line, bold):
-    """How wide a line is in letters of 100 pixels.
+    """The width of a line in letters of 100 pixels.
 
-    They are of DejaVu Sans, the widest of the fonts that a drawing asks for.
+    The font is DejaVu Sans, the widest of those that a drawing asks for.
     """
     try:
-        from matplotlib.font_manager import (FontProperties, findfont,
-                                             get_font)
+        from matplotlib.font_manager import FontProperties, findfont, get_font
     except ImportError:  # a page of the book draws without it
         wide = sum(36 if letter in NARROW else 65 for letter in line)
         return wide * 1.12 if bold else wide
@@ -60,16 +53,16 @@ def _line_width(line, bold):
 
 
 def width_of(text: object, size: float, bold: bool = False) -> float:
-    """How wide the longest line is, in pixels."""
+    """The width of the longest line, in pixels."""
     return size / 100 * max(_line_width(line, bold)
                             for line in writable(str(text)).split('\n'))
 
 
-def wrapped(words: object, size: float, width: float, bold: bool = False
+def wrapped(text: object, size: float, width: float, bold: bool = False
            ) -> list[str]:
     """Words in lines that are at most `width` pixels wide."""
     lines: list[str] = []
-    for word in str(words).split(' '):
+    for word in str(text).split(' '):
         if lines and width_of(f'{lines[-1]} {word}', size, bold) <= width:
             lines[-1] += f' {word}'
         else:
@@ -95,12 +88,22 @@ class Drawing:
         self.width, self.height, self.alt = width, height, alt
         self._shapes: list[str] = []
         self._patterns: set[int] = set()
-        self.defined: dict[str, str] = {}  # shapes to be copied: their names
+        self._defined: dict[str, str] = {}  # shapes to be copied: their names
 
     def add(self, shape: str) -> Self:
         """A shape of your own, as SVG."""
         self._shapes.append(shape)
         return self
+
+    def define(self, shape: str) -> str:
+        """Add a shape that only copies show, `<use href="#name">`; its name.
+
+        The same shape is added once.
+        """
+        if shape not in self._defined:
+            name = self._defined[shape] = f's{len(self._defined)}'
+            self.add(f'<defs><g id="{name}">{shape}</g></defs>')
+        return self._defined[shape]
 
     def box(self, x: float, y: float, width: float, height: float,
             text: object = '', fill: str | int | Sequence[int] = PALE,
@@ -140,12 +143,6 @@ class Drawing:
         self._patterns.add(device % len(PATTERNS))
         return (f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
                 f'height="{height:g}" '
-                f'fill="url(#p{device % len(PATTERNS)})"/>')
-
-    def pattern_on(self, path: str, device: int) -> str:
-        """The pattern of a device, on a filled path: SVG."""
-        self._patterns.add(device % len(PATTERNS))
-        return (f'<path class="pattern" d="{path}" '
                 f'fill="url(#p{device % len(PATTERNS)})"/>')
 
     def text(self, x: float, y: float, text: object, size: float = 13,
@@ -260,7 +257,7 @@ class Row:
     def __init__(self, *pictures: Any) -> None:
         if not pictures:
             raise ValueError('a Row needs one picture or more')
-        self.pictures = [_picture(one) for one in pictures]
+        self.pictures = [_picture(picture) for picture in pictures]
         self.alt = ' '.join(map(_alt_of, self.pictures))
 
     def __repr__(self) -> str:
@@ -268,9 +265,9 @@ class Row:
 
     def _repr_html_(self):
         # Images in a line break like words, without any style of ours.
-        images = ' '.join(html_of(one).replace(
+        images = ' '.join(html_of(picture).replace(
             'style="', 'style="vertical-align:top;', 1)
-            for one in self.pictures)
+            for picture in self.pictures)
         return f'<div class="d2lps-row">{images}</div>'
 
 

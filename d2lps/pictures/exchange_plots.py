@@ -38,7 +38,7 @@ def _exchanges(name, value):
 
 @checked(exchanges=_exchanges)
 def plot_exchange(exchanges: Mapping[str, Any]) -> 'list[Axes]':
-    """For each exchange a table of MB: a row sends, a column receives.
+    """A table of MB for each exchange: a row sends, a column receives.
 
     What a device keeps (its own row and column) is left white.
 

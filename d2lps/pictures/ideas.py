@@ -82,9 +82,9 @@ def overlap() -> Drawing:
                       'sending begins after all computing. Below, each part '
                       'is sent while the next part is computed: the work is '
                       'done sooner.')
-    for y, starts, words in ((22, (96, 130, 164), 'first compute, then send'),
+    for y, starts, label in ((22, (96, 130, 164), 'first compute, then send'),
                              (96, (34, 68, 102), 'send while computing')):
-        drawing.text(6, y - 9, words, 12, 'start')
+        drawing.text(6, y - 9, label, 12, 'start')
         for k in range(3):
             drawing.box(6 + 30 * k, y, 28, 20, str(k + 1), WORKS, 12)
             drawing.box(starts[k] + 2, y + 23, 32, 20, str(k + 1), SENDS,

@@ -1,4 +1,4 @@
-"""When messages went over cables, as simulated or as measured."""
+"""Times of messages over cables, as simulated or as measured."""
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import cos, hypot, pi, sin
@@ -28,14 +28,14 @@ def _panels(name, value):
         refuse(name, value, 'a dict such as {"measured": events}')
     events = list_of(instance_of(TimedSend, 'a TimedSend'),
                      'a list of TimedSend')
-    return {title: events(f'{name}[{title!r}]', [*found] if isinstance(
-        found, Sequence) else found) for title, found in value.items()}
+    return {title: events(f'{name}[{title!r}]', [*given] if isinstance(
+        given, Sequence) else given) for title, given in value.items()}
 
 
 @checked(panels=_panels)
 def plot_messages(panels: Mapping[str, Sequence[TimedSend]]
                   ) -> 'list[Axes]':
-    """For each worker a row, with a bar for each message that comes to it.
+    """A row for each worker, with a bar for each message that comes to it.
 
     panels: {title: a list of `TimedSend`}; the panels share their axes. A bar
     goes from the first byte to the last, its number is the round, and its
@@ -69,7 +69,7 @@ def plot_messages(panels: Mapping[str, Sequence[TimedSend]]
 
 
 def _alt_text(title, events, begin):
-    """How many messages there are, and until when."""
+    """The number of messages, and when the last one ends."""
     end = 1e3 * max(event.end - begin for event in events)
     workers = len({event.send.dst for event in events})
     return (f'{title}: {len(events)} messages to {workers} workers in '
@@ -78,9 +78,9 @@ def _alt_text(title, events, begin):
 
 
 def _waits(plan, late, stops):
-    """Who waits for whom if a worker stops before a round, from 1.
+    """{waiting worker: (the worker that it waits for, in which round)}.
 
-    {worker: (the one that it waits for, in which round)}; nobody else ends.
+    late: the worker that stops before the round `stops`, from 1.
     """
     last = {node: len(plan.rounds) for node in range(plan.num_devices)}
     last[late], waits = stops - 1, {}  # the last round that each begins
@@ -93,27 +93,27 @@ def _waits(plan, late, stops):
 
 def _draw(plan, late, stops):
     made = HUNG[plan](8)
-    found = _waits(made, late, stops)
+    waiting = _waits(made, late, stops)
     count = len(made.rounds)
     when = (f'before round {stops} of {count}' if stops <= count else
             f'at {stops}, after its {count} rounds')
     title = f'{plan}: worker {late} stops {when}'
-    drawing = Drawing(440, 410, f'{title}. {_waiting_alt_text(found)}')
+    drawing = Drawing(440, 410, f'{title}. {_waiting_alt_text(waiting)}')
     drawing.text(4, 15, title, TITLE, 'start', bold=True)
     at = [(220 + 150 * sin(pi * k / 4), 195 - 150 * cos(pi * k / 4))
           for k in range(8)]
-    for worker, (other, number) in found.items():
+    for worker, (other, number) in waiting.items():
         (x1, y1), (x2, y2) = at[worker], at[other]
         part = 20 / hypot(x2 - x1, y2 - y1)
         drawing.arrow((x1 + part * (x2 - x1), y1 + part * (y2 - y1)),
                       (x2 - part * (x2 - x1), y2 - part * (y2 - y1)),
                       stroke='#555')
-    for worker, (other, number) in found.items():
+    for worker, (other, number) in waiting.items():
         (x1, y1), (x2, y2) = at[worker], at[other]
         drawing.text(0.65 * x1 + 0.35 * x2, 0.65 * y1 + 0.35 * y2, number,
                      WORDS, plate=True)
     for worker, (x, y) in enumerate(at):
-        waits = GRAY if worker in found else GREEN
+        waits = GRAY if worker in waiting else GREEN
         fill = RED if worker == late else waits
         drawing.add(f'<circle class="worker" cx="{x:g}" cy="{y:g}" r="16" '
                     f'fill="{fill}"/>')
@@ -122,9 +122,9 @@ def _draw(plan, late, stops):
                         'orange: has stopped; green: is done', WORDS)
 
 
-def _waiting_alt_text(found):
+def _waiting_alt_text(waiting):
     parts = [f'{worker} waits for {other} in round {number}'
-            for worker, (other, number) in found.items()]
+            for worker, (other, number) in waiting.items()]
     return f'Worker {"; ".join(parts)}.' if parts else 'Nobody waits.'
 
 

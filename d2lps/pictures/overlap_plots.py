@@ -4,26 +4,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from d2lps.asynchrony.overlap import ORDERS, Task, best_possible, simulate_step
-from d2lps.checks import (
-    checked,
-    instance_of,
-    list_of,
-    number,
-    one_of,
-    positive,
-    text,
-)
+from d2lps.checks import (checked, instance_of, list_of, number, one_of,
+                          positive, text)
 from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import color
-from d2lps.pictures.rows import (
-    WIDE,
-    Span,
-    draw_bars,
-    name_bar,
-    new_figure,
-    row_axes,
-)
+from d2lps.pictures.rows import (WIDE, Span, draw_bars, name_bar, new_figure,
+                                 row_axes)
 from d2lps.pictures.widgets import live_picture
 
 if TYPE_CHECKING:
@@ -53,32 +40,33 @@ def plot_step(tasks: Sequence[Task], title: str = '',
     each task's row, if it shall not be 'compute', 'push' or 'pull'. ax: the
     `Axes` to draw in; without it, those of a new figure.
     """
-    in_row = rows or [ROWS[task.what] for task in tasks]
+    in_row = rows or [ROWS[task.kind] for task in tasks]
     if len(in_row) != len(tasks):
         raise ValueError(f'rows must name one for each of the {len(tasks)} '
                          f'tasks; it had {len(in_row)}')
     rows = [*dict.fromkeys(in_row)]
     total = max(task.end for task in tasks)
-    words = f'{total * 1e3:.0f} ms'
+    heading = f'{total * 1e3:.0f} ms'
     if best is not None:
-        words += f', dashed: no less than {best * 1e3:.0f} ms'
-    words = f'{title}: {words}' if title else words
-    ax = row_axes(rows, (until or total * 1.02 or 1) * 1e3, ax=ax, title=words,
-                  xlabel='time / ms', row_height=0.33, legend=False)
+        heading += f', dashed: no less than {best * 1e3:.0f} ms'
+    heading = f'{title}: {heading}' if title else heading
+    ax = row_axes(rows, (until or total * 1.02 or 1) * 1e3, ax=ax,
+                  title=heading, xlabel='time / ms', row_height=0.33,
+                  legend=False)
     bars: dict[tuple[str, bool], list[Span]] = {}
     for task, name in zip(tasks, in_row):
         bar = task.start * 1e3, task.end * 1e3, rows.index(name)
-        which = color(task.layers[0]), task.what == 'forward'
+        which = color(task.layers[0]), task.kind == 'forward'
         bars.setdefault(which, []).append(bar)
     for run, name in _runs(tasks, in_row):  # slices have one number together
         name_bar(ax, run[0].start * 1e3, run[-1].end * 1e3, rows.index(name),
                  _numbers(run[0]), color(run[0].layers[0]),
-                 run[0].what == 'forward' or len(run) > 1)
+                 run[0].kind == 'forward' or len(run) > 1)
     for (fill, forward), spans in bars.items():
         draw_bars(ax, spans, fill, hatch='//' if forward else '')
     if best is not None:
         ax.axvline(best * 1e3, color='gray', linestyle='--', linewidth=1.5)
-    describe(ax, f'{words}. {_alt_text(tasks, in_row)}')
+    describe(ax, f'{heading}. {_alt_text(tasks, in_row)}')
     return ax
 
 
@@ -86,19 +74,19 @@ def _runs(tasks, in_row):
     """Tasks for the same layers that follow one another, and their row."""
     runs: dict[str, list[list[Task]]] = {}
     for task, name in zip(tasks, in_row):
-        found = runs.setdefault(name, [])
-        last = found[-1][-1] if found else None
-        if last and (last.what, last.layers, last.end) == (
-                task.what, task.layers, task.start):
-            found[-1].append(task)
+        earlier = runs.setdefault(name, [])
+        last = earlier[-1][-1] if earlier else None
+        if last and (last.kind, last.layers, last.end) == (
+                task.kind, task.layers, task.start):
+            earlier[-1].append(task)
         else:
-            found.append([task])
-    named = [(run, name) for name, found in runs.items() for run in found]
-    return sorted(named, key=lambda one: one[0][0].start)
+            earlier.append([task])
+    named = [(run, name) for name, of_row in runs.items() for run in of_row]
+    return sorted(named, key=lambda pair: pair[0][0].start)
 
 
 def _alt_text(tasks, in_row):
-    """What is in each row, and when."""
+    """The layers in each row, and their times."""
     rows = []
     for name in dict.fromkeys(in_row):
         own = sorted((task for task, row in zip(tasks, in_row)
@@ -117,14 +105,11 @@ def _numbers(task):
     return f'{first}' if first == last else f'{first}-{last}'
 
 
-@checked(bandwidth=positive, latency=number, bucket_size=number,
-         order=one_of(*ORDERS))
-def explore_overlap(bandwidth: float = 1000, latency: float = 0,
-                    bucket_size: float = 0, order: str = 'fifo') -> None:
+@checked(bandwidth=positive, order=one_of(*ORDERS))
+def explore_overlap(bandwidth: float = 1000, order: str = 'fifo') -> None:
     """Choose a link and an order; see a step of the toy of eight layers.
 
-    bandwidth: MB/s. latency: ms for each message. bucket_size: MB.
-    The next forward pass is part of the step.
+    bandwidth: MB/s. The next forward pass is part of the step.
     """
     def draw(bandwidth, latency, bucket_size, slice_size, order):
         link = bandwidth * 1e6, latency / 1e3
@@ -140,8 +125,7 @@ def explore_overlap(bandwidth: float = 1000, latency: float = 0,
     live_picture(draw, {
         'bandwidth': choose([250, 500, 1000, 2000, 4000, 10000], bandwidth,
                             'MB/s'),
-        'latency': choose([0, 1, 2, 5, 10], latency, 'latency ms'),
-        'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], bucket_size,
-                              'bucket MB'),
+        'latency': choose([0, 1, 2, 5, 10], 0, 'latency ms'),
+        'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], 0, 'bucket MB'),
         'slice_size': menu({'whole': 0, '4 MB': 4, '1 MB': 1}, 0, 'messages'),
         'order': menu(ORDERS, order, 'order')})

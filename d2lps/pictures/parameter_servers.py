@@ -1,8 +1,6 @@
 """Workers and servers to play with, without starting any."""
-from collections.abc import Sequence
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from d2lps.checks import boolean, checked, integer, number, positive
 from d2lps.collectives import simulate, strategies, topology
@@ -11,13 +9,10 @@ from d2lps.figures import format_number
 from d2lps.kvstore.store_arguments import up_to_1000
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row
-from d2lps.pictures.rows import HALF, legend_below, new_axes, new_figure
+from d2lps.pictures.rows import HALF, legend_below, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
-from d2lps.units import several
 from d2lps.pictures.widgets import live_picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from d2lps.units import several
 
 COUNT = partial(integer, most=10 ** 9)
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -70,22 +65,22 @@ def simulated(num_workers: int, num_servers: int, nbytes: float,
     plan = strategies.parameter_server(num_workers, num_servers, colocated)
     if pieces:
         plan = strategies.pipelined(plan, pieces)
-    return simulate.time(plan, topology.ethernet(plan.nodes, bandwidth),
-                         nbytes, barrier=not pieces)
+    return simulate.timing(plan, topology.ethernet(plan.nodes, bandwidth),
+                           nbytes, barrier=not pieces)
 
 
-def plot_parameter_servers(num_workers: int, num_servers: int, nbytes: float,
-                           bandwidth: float, colocated: bool = False,
-                           axes: 'Sequence[Axes] | None' = None
-                           ) -> 'list[Axes]':
-    """Time for every number of servers, and which links are busy how long.
+def draw_servers(num_workers: int, num_servers: int, megabytes: float,
+                 gigabits: float, colocated: bool) -> Row:
+    """The picture of the toy: time for every number of servers, and links.
 
     Left, `predicted_seconds` for a line and the simulator for a point;
     right, for each kind of machine, the seconds that its links work.
-    axes: two; without them there are two new figures, which
-    `Row(*plot_parameter_servers(...))` shows side by side.
     """
-    left, right = axes or (new_axes(None, HALF, 3) for _ in range(2))
+    if colocated:  # a worker's machine has room for one server
+        num_servers = min(num_servers, num_workers)
+    nbytes, bandwidth = megabytes * 1e6, gigabits * 1e9 / 8 * topology.PAYLOAD
+    left, right = (new_figure(HALF, 3, layout=None).add_axes(
+        (x, 0.28, 0.96 - x, 0.62)) for x in (0.2, 0.34))
     timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
     sizes = [n for n in SIZES if n <= num_workers or not colocated]
     left.plot(sizes, [predicted_seconds(num_workers, n, nbytes, bandwidth,
@@ -105,16 +100,16 @@ def plot_parameter_servers(num_workers: int, num_servers: int, nbytes: float,
     legend_below(left)
     for axis in left.yaxis, right.xaxis:
         axis.set_major_formatter(lambda value, _: format_number(value))
-    return [left, right]
+    return Row(left, right)
 
 
 def _draw_links(ax, bars):
     """Seconds by kind of link; there is always room for four of them."""
     longest = max(bars.values(), default=0)
-    found = ax.barh(range(len(bars)), bars.values(), 0.72, color=[
+    drawn = ax.barh(range(len(bars)), bars.values(), 0.72, color=[
         ORANGE if seconds > 0.999 * longest else GRAY
         for seconds in bars.values()])
-    ax.bar_label(found, [*map(format_number, bars.values())], padding=4)
+    ax.bar_label(drawn, [*map(format_number, bars.values())], padding=4)
     ax.set(xlim=(0, 1.4 * longest or 1), ylim=(max(len(bars), 4) - 0.5, -0.5),
            title='Links, the busiest coloured',
            xlabel='seconds that a link is busy')
@@ -138,25 +133,14 @@ def _bars(timing, num_servers, bandwidth, colocated):
     return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
 
 
-@checked(num_workers=up_to_1000, num_servers=up_to_1000, megabytes=positive,
-         gigabits=positive, colocated=boolean)
-def explore_parameter_servers(num_workers: int = 4, num_servers: int = 1,
-                              megabytes: float = 40, gigabits: float = 1,
-                              colocated: bool = False) -> None:
+@checked(num_workers=up_to_1000, num_servers=up_to_1000)
+def explore_parameter_servers(num_workers: int = 4, num_servers: int = 1
+                             ) -> None:
     """Choose workers, servers, data, links; see how long push, pull take."""
-    def draw(num_workers, num_servers, megabytes, gigabits, colocated):
-        if colocated:  # a worker's machine has room for one server
-            num_servers = min(num_servers, num_workers)
-        rate = gigabits * 1e9 / 8 * topology.PAYLOAD
-        axes = [new_figure(HALF, 3, layout=None).add_axes(
-            (left, 0.28, 0.96 - left, 0.62)) for left in (0.2, 0.34)]
-        return Row(*plot_parameter_servers(
-            num_workers, num_servers, megabytes * 1e6, rate, colocated, axes))
-
-    where = {'machines of their own': False, "the workers' machines": True}
-    live_picture(draw, {
+    machines = {'machines of their own': False, "the workers' machines": True}
+    live_picture(draw_servers, {
         'num_workers': choose(SIZES, num_workers, 'workers'),
         'num_servers': choose(SIZES, num_servers, 'servers'),
-        'megabytes': choose([1, 2, 10, 40, 160, 1000], megabytes, 'MB'),
-        'gigabits': choose([0.1, 1, 10, 25, 100], gigabits, 'Gbit/s'),
-        'colocated': menu(where, colocated, 'servers on')})
+        'megabytes': choose([1, 2, 10, 40, 160, 1000], 40, 'MB'),
+        'gigabits': choose([0.1, 1, 10, 25, 100], 1, 'Gbit/s'),
+        'colocated': menu(machines, False, 'servers on')})

@@ -5,15 +5,9 @@ from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, positive, text
 from d2lps.figures import describe, format_number
-from d2lps.pictures.rows import (
-    draw_bars,
-    legend_below,
-    name_bar,
-    row_axes,
-)
+from d2lps.pictures.rows import draw_bars, legend_below, name_bar, row_axes
 from d2lps.pictures.style import BLUE, GREEN, ORANGE, SKY
-from d2lps.pipelines.timing import (TIMED, Timed, bubble, idle_share,
-                                    most_kept)
+from d2lps.pipelines.timing import TIMED, Timed, bubble, idle_share, most_kept
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,39 +30,39 @@ def plot_pipeline(timed: Sequence[Timed], title: str = '',
                   ) -> 'Axes':
     """Draw the passes of a pipeline: a row for each stage, a box for each.
 
-    In a box stands the number of the micro-batch. On the right: of how many
-    micro-batches the stage keeps activations, at most. title: words above;
-    the time and the idle share are added. until: end of the time axis, to
-    compare two pictures. ax: the `Axes` to draw in.
+    In a box stands the number of the micro-batch. *kept*, on the right, is
+    the largest number of micro-batches whose activations the stage holds.
+    title: text above; the time and the idle share are added. until: end of
+    the time axis, to compare two pictures. ax: the `Axes` to draw in.
     """
-    timed = sorted(timed, key=lambda one: (one.start, one.end))
-    num_stages = 1 + max(one.stage for one in timed)
-    length = max(one.end for one in timed)
-    words = (f'{format_number(length)} units of time, '
+    timed = sorted(timed, key=lambda done: (done.start, done.end))
+    num_stages = 1 + max(done.stage for done in timed)
+    length = max(done.end for done in timed)
+    heading = (f'{format_number(length)} units of time, '
              f'idle for {idle_share(timed):.0%}')
     if title:
-        words = f'{title}: {words}'
+        heading = f'{title}: {heading}'
     ax = row_axes([f'stage {stage}' for stage in range(num_stages)],
-                  until or length, ax=ax, title=words, xlabel='time')
+                  until or length, ax=ax, title=heading, xlabel='time')
     draw_bars(ax, [(0, length, stage) for stage in range(num_stages)],
               '#88888840', 'idle', height=0.9)
     for (kind, later), (color, label) in LOOKS.items():
-        spans = [(one.start, one.end, one.stage) for one in timed
-                 if (one.step.kind, one.step.part > 0) == (kind, later)]
+        spans = [(done.start, done.end, done.stage) for done in timed
+                 if (done.step.kind, done.step.part > 0) == (kind, later)]
         if spans:
             draw_bars(ax, spans, color, label, height=0.8)
-    for one in timed:
-        color, _ = LOOKS[one.step.kind, one.step.part > 0]
-        name_bar(ax, one.start, one.end, one.stage, one.step.batch, color)
-    kept = [most_kept([one.step for one in timed if one.stage == stage])
+    for done in timed:
+        color, _ = LOOKS[done.step.kind, done.step.part > 0]
+        name_bar(ax, done.start, done.end, done.stage, done.step.batch, color)
+    kept = [most_kept([done.step for done in timed if done.stage == stage])
             for stage in range(num_stages)]
     side = {'transform': ax.get_yaxis_transform(), 'ha': 'center',
             'va': 'center'}
     for stage, most in enumerate(kept):
         ax.text(1.035, stage, format_number(most), weight='bold', **side)
     ax.text(1.035, -0.85, 'kept', **side)
-    legend_below(ax, 3 if any(one.step.part for one in timed) else 4)
-    describe(ax, f'{words}. The time of waiting is {bubble(timed):.2f} of the '
-                 'time of work. The stages keep the activations of at most '
-                 f'{", ".join(map(format_number, kept))} micro-batches.')
+    legend_below(ax, 3 if any(done.step.part for done in timed) else 4)
+    describe(ax, f'{heading}. The time of waiting is {bubble(timed):.2f} of '
+                 'the time of work. The stages keep the activations of at '
+                 f'most {", ".join(map(format_number, kept))} micro-batches.')
     return ax

@@ -86,34 +86,29 @@ def _planned(table, names):
 
 @checked(_planned)
 def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
-    """A bar for each row of a plan: what the seconds of a step go to.
+    """A bar for each row of a plan: the seconds of each part of a step.
 
     The number behind a bar is the sum of its parts.
 
     Args:
-        table: as from `planning.plan`, or some of its rows.
+        table: as from `planning.best_divisions`, or some of its rows.
         names: of the bars; without them, the GPUs along each side.
     """
-    import numpy as np
-    names = names if len(names) else [
-        f'data {one.data}, tensor {one.tensor}, pipeline {one.pipeline}'
-        + (f', context {one.context}' if one.context > 1 else '')
-        for one in table.itertuples()]
-    ax = new_axes(None, WIDE, 0.9 + 0.32 * len(table))
-    left = np.zeros(len(table))
-    longest = table[[f'{part} s' for part in PARTS]].sum(axis=1).max()
-    for part, color in PARTS.items():
-        seconds = table[f'{part} s'].to_numpy(float)
-        if seconds.max() > 0.005 * longest:
-            ax.barh(range(len(table)), seconds, 0.75, left, color=color,
-                    label=part)
-        left += seconds
-    for row, seconds in enumerate(left):
-        ax.annotate(f'{seconds:.1f}', (seconds, row), (4, 0), va='center',
+    parts = table[[f'{part} s' for part in PARTS]].set_axis([*PARTS], axis=1)
+    seconds = parts.sum(axis=1)
+    seen = parts.loc[:, parts.max() > 0.005 * seconds.max()]
+    ax = seen.set_axis([*names] or [
+        f'data {row.data}, tensor {row.tensor}, pipeline {row.pipeline}'
+        + (f', context {row.context}' if row.context > 1 else '')
+        for row in table.itertuples()]).plot.barh(
+            stacked=True, width=0.75, color=PARTS, legend=False,
+            xlabel='s in a step', ax=new_axes(
+                None, WIDE, 0.9 + 0.32 * len(table)))
+    for place, total in enumerate(seconds):
+        ax.annotate(f'{total:.1f}', (total, place), (4, 0), va='center',
                     textcoords='offset points')
     ax.margins(x=0.1)
-    ax.set(yticks=range(len(table)), yticklabels=names, xlabel='s in a step',
-           ylim=(len(table) - 0.5, -0.5))
+    ax.invert_yaxis()
     ax.grid(False, axis='y')
     legend_below(ax)
     return ax

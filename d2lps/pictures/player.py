@@ -1,27 +1,13 @@
-"""Who holds whose contributions after a round of a schedule."""
+"""Contributions that each node holds after a round of a schedule."""
 from functools import partial
 
 import numpy as np
 
-from d2lps.checks import (
-    boolean,
-    checked,
-    from_zero,
-    integer,
-    number,
-    text,
-)
+from d2lps.checks import boolean, checked, from_zero, integer, number, text
 from d2lps.collectives import Schedule
 from d2lps.collectives.schedule import any_schedule
-from d2lps.pictures.drawing import (
-    INK,
-    TITLE,
-    WORDS,
-    Drawing,
-    color,
-    width_of,
-    wrapped,
-)
+from d2lps.pictures.drawing import (INK, TITLE, WORDS, Drawing, color,
+                                    width_of, wrapped)
 from d2lps.pictures.sketch import in_words
 from d2lps.pictures.style import GREEN
 from d2lps.units import several
@@ -65,7 +51,7 @@ def _arrow(x, y1, y2, half=4.5, wide=0.5):
 def plot_holdings(schedule: Schedule, number: int = 0,
                   title: str | None = None, sums: bool = False,
                   width: float | None = None, signs: bool = False) -> Drawing:
-    """Who holds what after round `number`: a row per node, a box per chunk.
+    """Contributions after round `number`: a row per node, a box per chunk.
 
     A bar in a box is the contribution of one device, in its colour; a red
     number says that it is there more than once, a tick that all are there
@@ -87,7 +73,8 @@ def plot_holdings(schedule: Schedule, number: int = 0,
     width = width or max(  # room for the title in one line
         min(width_of(title, TITLE, True) + 12, 720), left + chunks * min(
             78 + 6 * lanes, max(620 / chunks, 14)) + 8)
-    lines = wrapped(title, TITLE, width - 8, True) if title else []
+    lines = [line for part in title.splitlines()
+             for line in wrapped(part, TITLE, width - 8, True)]
     grid = _Grid(left, 10 + 17 * len(lines),
                  min((width - left - 8) / chunks, 150),
                  min(36, max(22, 340 / nodes)), lanes)
@@ -124,7 +111,7 @@ def plot_holdings(schedule: Schedule, number: int = 0,
 
 
 class _Grid:
-    """Where the boxes are: a row for each node, a column for each chunk.
+    """Places of the boxes: a row for each node, a column for each chunk.
 
     left, top: where they begin. column, row: how wide and how high they are,
     with the gaps, in which there is room for `lanes` arrows.
@@ -138,7 +125,7 @@ class _Grid:
                                           column - LANE * (lanes + 1)))
 
     def corner(self, row, chunk):
-        """The upper left one of a box."""
+        """The upper left corner of a box."""
         return (self.left + self.column * chunk,
                 self.top + self.row * (row + 0.5) - self.high / 2)
 
@@ -180,7 +167,7 @@ def _draw_ticks(drawing, held, grid):
 
 
 def _most(sends):
-    """Of a round: how many messages have the same chunk."""
+    """The largest number of messages of a round that have the same chunk."""
     return int(np.bincount(sends.chunk).max(initial=0))
 
 
@@ -230,8 +217,8 @@ def _draw_sends(drawing, sends, grid):
 def _sign_places(width):
     """(x, line, kind) of each sign below, in lines that are not too wide."""
     places, x, line = [], 10, 0
-    for kind, words in SIGNS.items():
-        wide = 26 + width_of(words, WORDS) + 16
+    for kind, label in SIGNS.items():
+        wide = 26 + width_of(label, WORDS) + 16
         if places and x + wide > width:
             x, line = 10, line + 1
         places.append((x, line, kind))
@@ -264,4 +251,5 @@ def _holdings_alt_text(schedule, held, number, title, names):
     round_ = ''
     if number:
         round_ = f' In this round: {in_words(schedule.rounds[number - 1])}.'
-    return f'{title or schedule.name}. {"; ".join(parts)}.{round_}'
+    title = title.replace('\n', ' ') or schedule.name
+    return f'{title}. {"; ".join(parts)}.{round_}'

@@ -5,46 +5,30 @@ from math import hypot
 from typing import TYPE_CHECKING
 
 from d2lps.annotations import Node
-from d2lps.checks import (
-    boolean,
-    checked,
-    instance_of,
-    integer,
-    list_of,
-    number,
-    positive,
-    refuse,
-    text,
-)
+from d2lps.checks import (boolean, checked, instance_of, list_of,
+                          number, positive, refuse, text)
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps.figures import describe
 from d2lps.pictures.animation.layout import standing
-from d2lps.pictures.drawing import (
-    TITLE,
-    WORDS,
-    Drawing,
-    color,
-    width_of,
-    wrapped,
-)
+from d2lps.pictures.drawing import (TITLE, WORDS, Drawing, color, width_of,
+                                    wrapped)
 from d2lps.pictures.rows import LETTERS, draw_bars, row_axes
-from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
+from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN_SCALE = 'share of capacity: 0'
 TEXT = partial(text, least=0)
+MOST_LINKS = 24  # rows of a timing
 
 
 def load_color(share: float) -> str:
-    """The colour of a link that carried a share of what it could."""
-    place = min(max(share, 0), 1) * (len(IDLE_TO_BUSY) - 1)
-    k = min(int(place), len(IDLE_TO_BUSY) - 2)
-    pair = zip(*map(rgb, IDLE_TO_BUSY[k:k + 2]))
-    return '#' + ''.join(f'{round(low + (place - k) * (high - low)):02x}'
-                         for low, high in pair)
+    """The colour of a link that carried a share of its capacity."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+    mixture = LinearSegmentedColormap.from_list('', IDLE_TO_BUSY)
+    return to_hex(mixture(float(share)))
 
 
 def _load_of_links(topology, load, **_):
@@ -85,7 +69,7 @@ def plot_topology(topology: Topology,
     names = {node: f'{device}{node}' if isinstance(node, int)
              else str(node).replace('cpu', cpu) for node in layout.at}
     half = 2 if layout.frames else 8 + max(
-        width_of(words, WORDS) for words in names.values()) / 2
+        width_of(name, WORDS) for name in names.values()) / 2
     high, scaled = 0.72 * width, load is not None and scale
     drawing = Drawing(width, top + high + 36 + 26 * scaled,
                       _topology_alt_text(topology, load, title, names))
@@ -143,23 +127,23 @@ def plot_topology(topology: Topology,
 
 def _topology_alt_text(topology, load, title, names):
     nodes = [names[node] for node in topology.nodes]
-    words = f'{title or topology.name}: {", ".join(nodes)}'
+    text = f'{title or topology.name}: {", ".join(nodes)}'
     if topology.switches:
-        words += ', joined by ' + ', '.join(map(str, topology.switches))
-    words += f'; {len(topology.links)} links, one for each direction.'
+        text += ', joined by ' + ', '.join(map(str, topology.switches))
+    text += f'; {len(topology.links)} links, one for each direction.'
     if load:
         busiest = max(load.values())
         pairs = [f'{src} to {dst}' for (src, dst), share in load.items()
                  if share > 0.999 * busiest > 0]
-        words += (f' Busiest, {busiest:.0%} of what they can carry: '
+        text += (f' Busiest, {busiest:.0%} of what they can carry: '
                  f'{_some(pairs)}.' if pairs else ' None is busy.')
-    return words
+    return text
 
 
-def _some(words, most=6):
+def _some(names, most=6):
     """The first of many, and how many more there are."""
-    more = len(words) - most
-    return ', '.join(words[:most]) + (f' and {more} more' if more > 0 else '')
+    more = len(names) - most
+    return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
 def shown_ms(timing: Timing) -> float:
@@ -209,9 +193,9 @@ def plot_comparison(timings: Sequence[Timing], title: str = '',
     return ax
 
 
-@checked(timing=instance_of(Timing, 'a Timing, which simulate.time returns'),
-         most=integer, title=TEXT, until=positive)
-def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
+@checked(timing=instance_of(Timing, 'a Timing, which simulate.timing returns'),
+         title=TEXT, until=positive)
+def plot_timing(timing: Timing, title: str | None = None,
                 until: float | None = None, ax: 'Axes | None' = None
                ) -> 'Axes':
     """A row per link: when it carries which send, coloured by chunk.
@@ -220,18 +204,17 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     fills the row, and two that share it are half as high each, one upon the
     other. So the filled part of a row is the link's entry in
     `Timing.busy()`. Latency is white: no byte flows then. Links of one
-    direction stand together. With more than
-    `most` links, only the busiest are shown. title: words above; without it,
-    what is sent over what, and how long it takes. until: end of the time
-    axis in seconds, to compare two pictures. ax: the `Axes` to draw in;
-    without it, those of a new figure.
+    direction stand together. Of more than 24 links, the busiest are shown.
+    title: text above; without it, the plan, the topology and the time.
+    until: end of the time axis in seconds, to compare two pictures. ax: the
+    `Axes` to draw in; without it, those of a new figure.
     """
     busy = timing.busy()
-    busiest = sorted(busy, key=lambda link: busy[link])[-most:]
+    busiest = sorted(busy, key=lambda link: busy[link])[-MOST_LINKS:]
     n = sum(isinstance(node, int) for node in timing.topology.nodes)
 
     def direction(link):
-        """Of two links around a circle, the same if they go the same way."""
+        """A key for sorting: links that go the same way around are equal."""
         kinds = [type(end).__name__ for end in link]
         return kinds, (link[1] - link[0]) % n if kinds == ['int'] * 2 else 0
 
@@ -239,9 +222,9 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     if title is None:
         title = (f'{timing.schedule.name} on {timing.topology.name}: '
                  f'{timing.seconds * 1e3:.3g} ms')
-    if len(busy) > most:
+    if len(busy) > MOST_LINKS:
         title = ', '.join(filter(None, (
-            title, f'the busiest {most} links')))
+            title, f'the busiest {MOST_LINKS} links')))
     names = [f'{src} to {dst}' for src, dst in links]
     ax = row_axes(names, 1e3 * (until or timing.seconds or 1), ax=ax,
                   title=title, row_height=0.27, legend=False, xlabel=(
@@ -259,7 +242,7 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
 def _bars(timing, links):
     """{(colour, height): bars (start, end, middle)}, in ms and rows."""
     row = {link: k for k, link in enumerate(links)}
-    last, found = {}, {}  # of each link and send the bar that may go on
+    last, bars = {}, {}  # of each link and send the bar that may go on
     for start, end, which, rates in timing.rates():
         filled = dict.fromkeys(links, 0.0)
         for k, rate in zip(which.tolist(), rates.tolist()):
@@ -275,10 +258,10 @@ def _bars(timing, links):
                     bar[1] = 1e3 * end
                 else:
                     bar = [1e3 * start, 1e3 * end, low - share / 2]
-                    found.setdefault((color(send.chunk), share), []).append(
+                    bars.setdefault((color(send.chunk), share), []).append(
                         bar)
                 last[link, k] = bar, end, low, share
-    return found
+    return bars
 
 
 def _timing_alt_text(title, names, shares):

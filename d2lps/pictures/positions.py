@@ -1,4 +1,4 @@
-"""Where nodes stand in the picture of a topology, or of a tree."""
+"""Places of nodes in the picture of a topology, or of a tree."""
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def positions(topology: Topology) -> dict[Node, Any]:
 
 def tree_places(parents: Mapping[Node, Node], nodes: Iterable[Node]
                ) -> dict[Node, tuple[float, int]]:
-    """Where the nodes of trees stand: {node: (from the left, depth)}.
+    """Places of the nodes of trees: {node: (from the left, depth)}.
 
     parents: {child: parent}. Leaves stand at 0, 1, 2, ..., the others over
     the middle of their children. Nodes that send in a circle are left out.

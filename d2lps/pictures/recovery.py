@@ -1,23 +1,13 @@
 """Servers that die, or join, on a circle of keys."""
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from math import cos, pi, sin
 
-from d2lps.checks import checked, from_zero, integer, list_of, one_of
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import (
-    INK,
-    TITLE,
-    WORDS,
-    Drawing,
-    Row,
-    color,
-)
+from d2lps.pictures.drawing import INK, TITLE, WORDS, Drawing, Row, color
 from d2lps.pictures.widgets import live_picture
 from d2lps.recovery import chain, circle, position
 
-MOST_COUNTED = 9  # servers, whose keys have room in a line
 SIDE, UNIT, CROSS = 352, 116, 'm-5 -5l10 10m0 -10l-10 10'
 EVENTS = {'nothing happens': lambda n: [*range(n)],
           'server 1 dies': lambda n: [0, *range(2, n)],
@@ -26,7 +16,7 @@ EVENTS = {'nothing happens': lambda n: [*range(n)],
 
 
 def _xy(name, radius):
-    """Where a name is drawn; the circle begins at the top, clockwise."""
+    """The point of a name; the circle begins at the top, clockwise."""
     angle = 2 * pi * position(name)
     return (SIDE / 2 + radius * UNIT * sin(angle),
             SIDE / 2 + 20 - radius * UNIT * cos(angle))
@@ -48,23 +38,19 @@ def _draw_circle(title, alt, servers, num_points, chains):
     for name, server in names if num_points <= 4 else ():
         drawing.text(*_xy(name, 0.86), server, 13, bold=True,
                      fill=color(server))
-    for key, found in chains.items():
-        for k, server in enumerate(found):
+    for key, owners in chains.items():
+        for k, server in enumerate(owners):
             x, y = _xy(f'key {key}', 1.13 + 0.1 * k)
             drawing.add(f'<circle class="key" cx="{x:.1f}" cy="{y:.1f}" '
                         f'r="3.4" fill="{color(server)}"/>')
     owned = _owned(chains)
     counts = ', '.join(f'{server}: {owned[server]}' for server in servers)
-    if len(servers) <= MOST_COUNTED:
-        drawing.text(4, SIDE + 42, f'keys of server {counts}', WORDS, 'start')
-    return drawing
+    return drawing.text(4, SIDE + 42, f'keys of server {counts}', WORDS,
+                        'start')
 
 
-@checked(before=list_of(from_zero, 'a list of servers, such as [0, 1]'),
-         after=list_of(from_zero, 'a list of servers, such as [0, 1]'),
-         replicas=integer, num_keys=integer, num_points=integer)
-def plot_circle(before: Sequence[int], after: Sequence[int], replicas: int = 1,
-                num_keys: int = 32, num_points: int = 2) -> Row:
+def plot_circle(before: Sequence[int], after: Sequence[int], replicas: int,
+                num_points: int, num_keys: int = 32) -> Row:
     """The circle with the servers `before`, and with those `after`.
 
     A square is a point of a server, in its colour. Further out is a dot for
@@ -81,8 +67,8 @@ def plot_circle(before: Sequence[int], after: Sequence[int], replicas: int = 1,
     was, now = chains(before), chains(after)
     lost = [key for key in was if not {*was[key]} & {*after}]
     kept = {key: now[key] for key in now if key not in lost}
-    fresh = [(key, k) for key, found in kept.items()
-             for k, server in enumerate(found) if server not in was[key]]
+    fresh = [(key, k) for key, owners in kept.items()
+             for k, server in enumerate(owners) if server not in was[key]]
     title = f'{len(before)} servers, {num_keys} keys'
     left = _draw_circle(title, f'{title} on a circle. {_shares(was)}',
                         before, num_points, was)
@@ -106,28 +92,24 @@ def plot_circle(before: Sequence[int], after: Sequence[int], replicas: int = 1,
 
 
 def _shares(chains):
-    """How many keys each server has, in words."""
+    """The number of keys of each server, as a text."""
     return ', '.join(f'server {server} has {count} keys'
                      for server, count in sorted(_owned(chains).items())) + '.'
 
 
 def _owned(chains):
-    """How many keys each server is the first to have, a `Counter`."""
-    return Counter(found[0] for found in chains.values())
+    """A `Counter`: the keys of which each server is the first in the chain."""
+    return Counter(owners[0] for owners in chains.values())
 
 
-@checked(event=one_of(*EVENTS), replicas=partial(integer, most=3),
-         num_servers=partial(integer, least=4, most=16),
-         num_points=partial(integer, most=64))
-def explore_circle(event: str = 'server 1 dies', replicas: int = 1,
-                   num_servers: int = 4, num_points: int = 2) -> None:
+def explore_circle() -> None:
     """Choose servers and replicas, lose a server, or let one join."""
     def draw(event, replicas, n, num_points):
         return plot_circle([*range(n)], EVENTS[event](n), replicas,
-                           num_points=num_points)
+                           num_points)
 
     live_picture(draw, dict(
-        event=menu([*EVENTS], event, 'event'),
-        replicas=choose([1, 2, 3], replicas, 'replicas'),
-        n=choose([*range(4, 9)], num_servers, 'servers'),
-        num_points=choose([1, 2, 4, 16, 64], num_points, 'points each')))
+        event=menu([*EVENTS], 'server 1 dies', 'event'),
+        replicas=choose([1, 2, 3], 1, 'replicas'),
+        n=choose([*range(4, 9)], 4, 'servers'),
+        num_points=choose([1, 2, 4, 16, 64], 2, 'points each')))

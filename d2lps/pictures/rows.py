@@ -79,7 +79,7 @@ def row_axes(names: Sequence[object], until: float, *,
 
 
 def _width(ax):
-    """Of the axes, in pixels; with a layout engine that of their column."""
+    """The width of axes in pixels; with a layout engine, of their column."""
     figure = ax.figure
     if figure.get_layout_engine() and ax.get_gridspec():
         return 96 * figure.get_figwidth() / ax.get_gridspec().ncols
@@ -120,15 +120,15 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
 
 def _joined(spans, wide):
     """The spans; slivers that nobody could tell apart are joined."""
-    found, least = [], LEAST_WIDTH * wide
+    joined, least = [], LEAST_WIDTH * wide
     for start, end, row in sorted(spans, key=lambda span: (span[2], *span)):
-        if found and found[-1][2] == row and (
-                start - found[-1][1] < least / 8 and
-                min(end - start, start - found[-1][0]) < least / 2):
-            found[-1][1] = max(end, found[-1][1])
+        if joined and joined[-1][2] == row and (
+                start - joined[-1][1] < least / 8 and
+                min(end - start, start - joined[-1][0]) < least / 2):
+            joined[-1][1] = max(end, joined[-1][1])
         else:
-            found.append([start, end, row])
-    return found
+            joined.append([start, end, row])
+    return joined
 
 
 def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
@@ -160,12 +160,14 @@ def label_parts(ax: 'Axes') -> None:
     wide = 96 / ax.figure.dpi * ax.get_window_extent().width
     pixels = wide / (1.1 * sums.max())  # of a unit of x
     for bars, parts in zip(ax.containers, values):
-        words = [*map(format_number, parts)]
+        labels = [*map(format_number, parts)]
         ax.bar_label(bars, [
-            word if width_of(word, LETTERS) + 2 < part * pixels else ''
-            for word, part in zip(words, parts)], label_type='center',
+            label if width_of(label, LETTERS) + 2 < part * pixels else ''
+            for label, part in zip(labels, parts)], label_type='center',
             color=ink_on(bars[0].get_facecolor()))
-    ax.bar_label(bars, [*map(format_number, sums)], padding=4, weight='bold')
+    for place, total in enumerate(sums):  # an empty bar stands at 0
+        ax.annotate(format_number(total), (total, place), (4, 0), va='center',
+                    textcoords='offset points', weight='bold')
 
 
 def legend_below(ax: 'Axes', columns: int = 6) -> None:
@@ -174,8 +176,8 @@ def legend_below(ax: 'Axes', columns: int = 6) -> None:
     It takes the place of an earlier one that was made here.
     """
     figure = ax.figure
-    entries = {label: handle for one in figure.axes for handle, label in zip(
-        *one.get_legend_handles_labels())}
+    entries = {label: handle for axes in figure.axes for handle, label in zip(
+        *axes.get_legend_handles_labels())}
     for legend in [*figure.legends]:
         if legend.get_label() == OURS:
             legend.remove()

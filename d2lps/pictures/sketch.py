@@ -8,7 +8,7 @@ from d2lps.units import several
 
 if TYPE_CHECKING:
     from d2lps.collectives import Schedule
-    from d2lps.collectives.schedule import Round
+    from d2lps.collectives.sends import Round
 
 MOST, HIGHEST = 720, 900  # pixels: as wide as a page
 GAP, EDGE = 12, 16  # pixels: between rounds, and inside one
@@ -63,23 +63,23 @@ def draw(schedule: 'Schedule') -> Drawing | None:
 
 
 def in_words(sends: 'Round') -> str:
-    """How many messages of a round are added, and how many replace."""
+    """The numbers of messages of a round that are added, and that replace."""
     added = int(sends.reduce.sum())
     counts = {'added': added, 'replacing': len(sends) - added}
-    return ', '.join(f'{several(count, "message")} {what}'
-                     for what, count in counts.items() if count)
+    return ', '.join(f'{several(count, "message")} {change}'
+                     for change, count in counts.items() if count)
 
 
 def _alt_text(schedule):
     chunks = len(schedule.weights)
-    words = (f'{schedule.name}: a line for each of '
+    text = (f'{schedule.name}: a line for each of '
              f'{several(len(schedule.nodes), "node")}, an arrow for each '
              'message' + f', {chunks} chunks' * (chunks > 1) + '.')
     for number, sends in enumerate(schedule.rounds, 1):
         pairs = ', '.join(f'{send.src} to {send.dst}' for send in sends[:])
-        words += f' Round {number}: {in_words(sends)}' + (
+        text += f' Round {number}: {in_words(sends)}' + (
             f': {pairs}.' if len(sends) <= NAMED else '.')
-    return words
+    return text
 
 
 def _arrows(sends):
@@ -95,7 +95,7 @@ def _chunks(arrows):
 
 
 def _between(arrows):
-    """How much farther apart chunks are, where they are groups."""
+    """The extra distance between chunks, where they are groups."""
     return 0.5 * (len(_chunks(arrows)) < len(arrows))
 
 
@@ -170,9 +170,9 @@ def _arrow(drawing, start, end, ink, added):
 
 
 def _legend(drawing, x, y):
-    for added, words in ((True, 'is added'), (False, 'replaces')):
+    for added, label in ((True, 'is added'), (False, 'replaces')):
         _arrow(drawing, (x + 4, y), (x + 44, y), '#555', added)
-        drawing.text(x + 54, y, words, 12, 'start', fill='#555')
+        drawing.text(x + 54, y, label, 12, 'start', fill='#555')
         x += 125
 
 

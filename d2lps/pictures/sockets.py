@@ -1,4 +1,4 @@
-"""What a posted text says of a machine, as parts that can be drawn."""
+"""The parts of a machine that a posted text names, to be drawn."""
 from typing import NamedTuple
 
 from d2lps.collectives.machines.gpu_machine import PcieTree
@@ -6,7 +6,7 @@ from d2lps.collectives.machines.wiring import Wiring
 
 
 class Group(NamedTuple):
-    """What hangs on one PCIe switch, or else on the socket itself.
+    """GPUs and cards on one PCIe switch, or else on the socket itself.
 
     gpus: places in the text, 0 to n - 1. cards: names. switch: its words, or
     '' for none. columns: how many devices stand side by side.
@@ -52,18 +52,19 @@ def sockets_of(wiring: Wiring) -> list[Socket]:
     for cpu in tree.cpus:
         groups = _groups_of(wiring, tree, cpu)
         sockets.append(Socket('', groups, True, _hidden(wiring, groups)))
-    lost = [one for one in sockets if any(
-        other is not one and not any(
-            _apart(wiring, i, j) for i in one.gpus for j in other.gpus)
+    lost = [socket for socket in sockets if any(
+        other is not socket and not any(
+            _apart(wiring, i, j) for i in socket.gpus for j in other.gpus)
         for other in sockets)]
     if not wiring.sockets_said:
         lost = sockets
-    known = [one for one in sockets if one not in lost]
-    named = [one._replace(name=f'socket {k}') for k, one in enumerate(known)]
+    known = [socket for socket in sockets if socket not in lost]
+    named = [socket._replace(name=f'socket {k}')
+             for k, socket in enumerate(known)]
     if not lost:
         return named
     # Nothing says that these are different sockets: they may all be one.
-    groups = [group for one in lost for group in one.groups]
+    groups = [group for socket in lost for group in socket.groups]
     return named + [Socket(
         'sockets: not in the table', groups, False,
         frozenset(i for group in groups for i in group.gpus))]
@@ -71,20 +72,20 @@ def sockets_of(wiring: Wiring) -> list[Socket]:
 
 def _groups_of(wiring, tree, cpu):
     """The groups of a socket: its own cards are the last one."""
-    def below(what):
-        return [one for one, above in tree.above.items() if above == what]
+    def below(parent):
+        return [part for part, above in tree.above.items() if above == parent]
 
     groups, cards = [], []
-    for one in below(cpu):
-        if one in tree.switches:
-            devices = below(one)
+    for part in below(cpu):
+        if part in tree.switches:
+            devices = below(part)
             gpus = [i for i in devices if isinstance(i, int)]
             own = [card for card in devices if isinstance(card, str)]
             groups.append(Group(gpus, own, _switch(wiring, gpus, own)))
-        elif isinstance(one, int):
-            groups.append(Group([one], []))
+        elif isinstance(part, int):
+            groups.append(Group([part], []))
         else:
-            cards.append(one)
+            cards.append(part)
     return groups + [Group([], cards)] * bool(cards)
 
 

@@ -11,13 +11,6 @@ CHUNK_COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, SKY, '#000000', '#B8A800'
 IDLE_TO_BUSY = '#E0E0E0', ORANGE, '#6B1A00'  # links; between them, mixtures
 
 
-def rgb(color: str) -> list[int]:
-    """Red, green and blue of '#0072B2' or of '#222', from 0 to 255."""
-    digits = color[1:] if len(color) == 7 else ''.join(
-        2 * digit for digit in color[1:])
-    return [int(digits[k:k + 2], 16) for k in (0, 2, 4)]
-
-
 def ink_on(color: Any) -> str:
     """White or black, whichever is read more easily upon a colour.
 
@@ -25,4 +18,4 @@ def ink_on(color: Any) -> str:
     """
     from matplotlib.colors import to_rgb
     red, green, blue = (255 * part for part in to_rgb(color))
-    return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
+    return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 100 else INK

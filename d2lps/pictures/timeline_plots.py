@@ -5,14 +5,8 @@ from typing import TYPE_CHECKING
 from d2lps.checks import checked, instance_of, integer, positive, text
 from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose
-from d2lps.pictures.rows import (
-    WIDE,
-    Span,
-    draw_bars,
-    legend_below,
-    new_figure,
-    row_axes,
-)
+from d2lps.pictures.rows import (WIDE, Span, draw_bars, legend_below,
+                                 new_figure, row_axes)
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
 from d2lps.pictures.widgets import live_picture
 from d2lps.processor import cores
@@ -44,15 +38,15 @@ def plot_timeline(timeline: Timeline, title: str | None = None,
         bars.setdefault(event.phase, []).append((
             event.start * 1e3, event.end * 1e3,
             timeline.devices.index(event.device)))
-    words = f'{timeline.seconds * 1e3:.0f} ms'
+    heading = f'{timeline.seconds * 1e3:.0f} ms'
     if title:
-        words = f'{title}: {words}'
+        heading = f'{title}: {heading}'
     if len(timeline.devices) > 1:
-        words += (f', more than one device at work {timeline.overlap:.0%} '
+        heading += (f', more than one device at work {timeline.overlap:.0%} '
                   'of the time')
     ax = row_axes(
         timeline.devices, (until or timeline.seconds or 1) * 1e3, ax=ax,
-        title=words, xlabel='time / ms')
+        title=heading, xlabel='time / ms')
     # Without a backward pass nothing is trained: 'forward' would mislead.
     names = {} if 'backward' in bars else {'forward': 'operation'}
     for phase, color in PHASE_COLORS.items():
@@ -62,12 +56,12 @@ def plot_timeline(timeline: Timeline, title: str | None = None,
     ax.plot([], [], 's', markersize=8, markerfacecolor='none',
             markeredgecolor='gray', label='idle')
     legend_below(ax)
-    describe(ax, f'{words}. {_alt_text(timeline, names)}')
+    describe(ax, f'{heading}. {_alt_text(timeline, names)}')
     return ax
 
 
 def _alt_text(timeline, names):
-    """How long each device was at what."""
+    """The time of each device for each phase."""
     rows = []
     for device in timeline.devices:
         took = {}

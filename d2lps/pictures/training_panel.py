@@ -14,15 +14,8 @@ import numpy as np
 
 from d2lps import recovery
 from d2lps.annotations import PathLike
-from d2lps.checks import (
-    checked,
-    folder,
-    instance_of,
-    integer,
-    number,
-    refuse,
-    text,
-)
+from d2lps.checks import (checked, folder, instance_of, integer, number,
+                          refuse, text)
 from d2lps.figures import describe
 from d2lps.pictures.board import show, widget_of
 from d2lps.pictures.controls import menu
@@ -59,7 +52,8 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
     step, loss, when = np.array(rows).reshape(-1, 3).T
     begin = min([*when, *(moment for moment, _ in deaths)], default=0)
     when, deaths = when - begin, [(at - begin, who) for at, who in deaths]
-    again = np.array([one in step[:k] for k, one in enumerate(step)], bool)
+    again = np.array([number in step[:k]
+                      for k, number in enumerate(step)], bool)
     highest = max([*loss[np.isfinite(loss)], *unhurt, 0.1])
     last = max([*when, *(at for at, _ in deaths)], default=1) or 1
     figure = new_figure(WIDE, 3, None)
@@ -100,7 +94,7 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
 
 
 def _cluster(name, value):
-    if not all(hasattr(value, one) for one in ('run', 'kill', 'deaths')):
+    if not all(hasattr(value, needed) for needed in ('run', 'kill', 'deaths')):
         refuse(name, value, 'a Cluster, such as Cluster(2, 2, restarts=3)')
     return value
 
@@ -152,14 +146,14 @@ class TrainingPanel:
                              deaths=self.deaths, unhurt=unhurt)
         who = widget_of(menu([*cluster.pids], 'server 0', 'process'))
         self._button, self._stop = (
-            ipywidgets.Button(description=words)
-            for words in ('kill server 0', 'stop'))
-        self._words = ipywidgets.Label()
+            ipywidgets.Button(description=label)
+            for label in ('kill server 0', 'stop'))
+        self._message = ipywidgets.Label()
         who.observe(lambda change: setattr(
             self._button, 'description', f'kill {change.new}'), 'value')
         self._button.on_click(lambda _: self.kill(who.value))
         self._stop.on_click(lambda _: self.stop())
-        self._shown = show([who, self._button, self._stop, self._words],
+        self._shown = show([who, self._button, self._stop, self._message],
                            self._picture())
         self._training, self._watching = (
             threading.Thread(target=work, args=args, daemon=True)
@@ -182,13 +176,13 @@ class TrainingPanel:
         """Kill a process of the cluster, such as 'server 1'."""
         cluster = self.cluster
         if not cluster:
-            self._words.value = 'the training has ended'
+            self._message.value = 'the training has ended'
             return
         try:
             cluster.kill(name)
-            self._words.value = f'{name} was killed'
+            self._message.value = f'{name} was killed'
         except (ValueError, RuntimeError) as error:  # it is dead already
-            self._words.value = str(error).split('\n')[0]
+            self._message.value = str(error).split('\n')[0]
 
     def _train(self, num_steps, settings):
         try:
@@ -207,14 +201,14 @@ class TrainingPanel:
             for death in self.cluster.deaths[known:]:
                 self.deaths.append((time.time(), death.who))
             steps = max(self.rows(), default=(0,))[0]
-            for step in [one for one in self._kill_at if one <= steps]:
+            for step in [step for step in self._kill_at if step <= steps]:
                 self.kill(self._kill_at.pop(step))
             if time.monotonic() > drawn + 0.5:
                 self._shown.update(self._picture())
                 drawn = time.monotonic()
         self._button.disabled = self._stop.disabled = True
         if not self._error and not self.rows():
-            self._words.value = NOTHING
+            self._message.value = NOTHING
         # Widgets live as long as the kernel, but a cluster need not.
         self._cluster = None
         self._shown.update(self._picture())

@@ -7,14 +7,12 @@ from typing import NamedTuple
 from d2lps.pictures.controls import Control, clamp_steps
 from d2lps.pictures.drawing import Picture
 
-# What a notebook shows in the place of controls when it was not run.
-NOT_RUN = 'Run this cell, and controls appear here.'
 _catching: ContextVar['list[Toy] | None'] = ContextVar(
     'catching', default=None)
 
 
 class Toy(NamedTuple):
-    """What `live_picture` was given: see there."""
+    """The arguments of `live_picture`."""
     draw: Callable[..., Picture]
     controls: dict[str, Control]
 

@@ -112,9 +112,9 @@ def interleaved(stage: int, num_stages: int, num_batches: int,
     backward = [(batch, num_parts - 1 - part) for batch, part in forward]
     ahead = 2 * (num_stages - stage - 1) + (num_parts - 1) * num_stages + 1
     ahead = min(ahead, len(forward))
-    for one in forward[:ahead]:
-        yield Pass('F', *one)
-    for number, one in enumerate(backward):
-        yield Pass('B', *one)
+    for place in forward[:ahead]:
+        yield Pass('F', *place)
+    for number, place in enumerate(backward):
+        yield Pass('B', *place)
         if number + ahead < len(forward):
             yield Pass('F', *forward[number + ahead])

@@ -1,4 +1,4 @@
-"""When each pass of a pipeline begins and ends, from how long passes take."""
+"""Start and end of each pass of a pipeline, from the times of passes."""
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -25,8 +25,8 @@ def _seconds(name, value):
     if not isinstance(value, Mapping) or not {*value} <= {*KINDS}:
         refuse(name, value, "seconds for kinds of passes, such as "
                             "{'F': 1, 'B': 2}")
-    return {kind: number(f'{name}[{kind!r}]', one)
-            for kind, one in value.items()}
+    return {kind: number(f'{name}[{kind!r}]', entry)
+            for kind, entry in value.items()}
 
 
 def _pass(name, value):
@@ -72,13 +72,13 @@ def _complete(orders, seconds, **_):
 
 
 def _parts(steps):
-    """How many parts of the model a stage has."""
+    """The number of parts of the model that a stage has."""
     return 1 + max(step.part for step in steps)
 
 
 def needs(stage: int, step: Pass, num_stages: int, num_parts: int
           ) -> list[tuple[int, str, int]]:
-    """What must have ended before this pass: (stage, kind, part) of each."""
+    """Passes that must end before this one: (stage, kind, part) of each."""
     place = step.part * num_stages + stage  # of the layers in the model
     if step.kind == 'F':
         places = [(place - 1, 'F')]
@@ -86,8 +86,8 @@ def needs(stage: int, step: Pass, num_stages: int, num_parts: int
         places = [(place, 'I')]
     else:
         places = [(place, 'F'), (place + 1, step.kind)]
-    return [(one % num_stages, kind, one // num_stages)
-            for one, kind in places if 0 <= one < num_stages * num_parts]
+    return [(part % num_stages, kind, part // num_stages)
+            for part, kind in places if 0 <= part < num_stages * num_parts]
 
 
 @checked(_complete, orders=list_of(_order, 'a list for each stage'),
@@ -95,7 +95,7 @@ def needs(stage: int, step: Pass, num_stages: int, num_parts: int
 def time_passes(orders: Sequence[Sequence[Pass]],
                 seconds: Mapping[str, float], transfer: float = 0
                 ) -> list[Timed]:
-    """When each pass begins, if each stage keeps to its order.
+    """Start and end of each pass, if each stage keeps to its order.
 
     Args:
         orders: for each stage the list of its passes.
@@ -119,7 +119,7 @@ def time_passes(orders: Sequence[Sequence[Pass]],
                 continue
             step = order[done[stage]]
             wanted = needs(stage, step, len(orders), num_parts)
-            keys = [(*one, step.batch) for one in wanted]
+            keys = [(*entry, step.batch) for entry in wanted]
             if all(key in ends for key in keys):
                 arrived = [ends[key] + transfer * (key[0] != stage)
                            for key in keys]
@@ -136,12 +136,12 @@ def time_passes(orders: Sequence[Sequence[Pass]],
 
 def _timed(name, value):
     """A `Timed` whose fields are possible."""
-    one = instance_of(Timed, 'a Timed, as from time_passes')(name, value)
-    start = number(f'{name}.start', one.start)
-    return Timed(integer(f'{name}.stage', one.stage, least=0,
+    entry = instance_of(Timed, 'a Timed, as from time_passes')(name, value)
+    start = number(f'{name}.start', entry.start)
+    return Timed(integer(f'{name}.stage', entry.stage, least=0,
                          most=MOST_STAGES),
-                 _pass(f'{name}.step', one.step), start,
-                 number(f'{name}.end', one.end, least=start))
+                 _pass(f'{name}.step', entry.step), start,
+                 number(f'{name}.end', entry.end, least=start))
 
 
 TIMED = list_of(_timed, 'a list of Timed, as from time_passes')
@@ -149,12 +149,12 @@ TIMED = list_of(_timed, 'a list of Timed, as from time_passes')
 
 def _busy(timed):
     """Seconds until all is done, and for how many of them stages work."""
-    num_stages = 1 + max(one.stage for one in timed)
-    work = sum(one.end - one.start for one in timed)
+    num_stages = 1 + max(entry.stage for entry in timed)
+    work = sum(entry.end - entry.start for entry in timed)
     if not work > 0:
         raise ValueError('timed must have passes that take time; all of them '
                          'take 0 seconds')
-    return max(one.end for one in timed), work / num_stages
+    return max(entry.end for entry in timed), work / num_stages
 
 
 @checked(timed=TIMED)
@@ -176,7 +176,7 @@ def bubble(timed: Sequence[Timed]) -> float:
 
 @checked(order=_order)
 def most_kept(order: Iterable[Pass]) -> float:
-    """Of how many micro-batches a stage keeps activations, at most.
+    """The most micro-batches whose activations a stage keeps.
 
     They are kept until the gradients of the weights are there. A stage with
     two parts keeps half of a micro-batch's activations for each.

@@ -15,7 +15,7 @@ RECOMPUTE = 'none', 'selective', 'full'
 
 @dataclass(frozen=True)
 class Division:
-    """How the training of a model is divided.
+    """A division of the training of a model.
 
     data, tensor, pipeline, context: GPUs along each; their product is the
         number of GPUs.
@@ -55,7 +55,7 @@ class Division:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it takes."""
+        """The number of GPUs."""
         return self.data * self.tensor * self.pipeline * self.context
 
     @property
@@ -73,7 +73,7 @@ a_division = instance_of(
 
 
 def fits_model(model: Transformer, division: Division) -> str:
-    """Why the model cannot be divided so; '' if it can."""
+    """A reason why the model cannot be divided so; '' if it can."""
     if model.heads % division.tensor:
         return f'{model.heads} heads are not divisible by {division.tensor}'
     parts = division.pipeline * division.interleave

@@ -38,8 +38,8 @@ class Memory(NamedTuple):
         return self.total <= gpu.memory - RESERVED
 
 
-def held(parameters: float, shards: int = 1, zero: int = 0
-         ) -> tuple[float, float, float]:
+def model_states(parameters: float, shards: int = 1, zero: int = 0
+                 ) -> tuple[float, float, float]:
     """Bytes for weights, gradients and optimizer state on a GPU.
 
     Args:
@@ -104,17 +104,17 @@ def memory(model: Transformer, division: Division) -> Memory:
     all words of the vocabulary. With ZeRO-3, one layer is there in whole.
     """
     p = division.pipeline
-    one = layer_activations(model, division) * stage_layers(model, division)
+    stage = layer_activations(model, division) * stage_layers(model, division)
     in_flight: float = min(division.micro_batches, p)
     if division.interleave > 1:
         in_flight *= 1 + (p - 1) / (p * division.interleave)
     tokens = division.micro_batch * model.sequence / division.context
-    words = 4 * tokens * (model.hidden + model.vocab) / division.tensor
-    activations = max(one * in_flight, one + words)
+    logits = 4 * tokens * (model.hidden + model.vocab) / division.tensor
+    activations = max(stage * in_flight, stage + logits)
     if division.recompute == 'full':
         kept = division.but(recompute='selective')
         activations += layer_activations(model, kept)  # of the one in work
-    weights, gradients, state = held(
+    weights, gradients, state = model_states(
         stage_parameters(model, division),
         division.data * division.context, division.zero)
     if division.zero == 3:

@@ -1,4 +1,4 @@
-"""What a GPU can compute, hold and send: data sheets, and what is reached.
+"""Rates and memory of GPUs: data sheets, and the rates that are reached.
 
 The rates of NVLinks and cards are NCCL's estimates, from `machines.rates`.
 The rates of matrix products are the best that Bekman measured ("Machine

@@ -63,7 +63,7 @@ class Transformer:
 
     @property
     def parameters(self) -> int:
-        """How many parameters the model has."""
+        """The number of parameters of the model."""
         outside = (2 * self.embedding + self.hidden if self.gated else
                    self.embedding + self.sequence * self.hidden)
         return self.layers * self.layer + outside

@@ -1,4 +1,4 @@
-"""How long sums and sends take among GPUs, asked from the simulator.
+"""Times of sums and sends among GPUs, asked from the simulator.
 
 A group of GPUs sums by a ring. If it has several GPUs in each of several
 NVLink domains, it sums by the hierarchical plan: inside each domain, then
@@ -24,7 +24,7 @@ MANY = 10 ** 9  # bytes
 
 
 def members(gpu: Gpu, size: int, stride: int) -> tuple[int, int]:
-    """Of a group: GPUs in one NVLink domain, and how many domains.
+    """A group's GPUs in one NVLink domain, and its number of domains.
 
     Args:
         size: how many GPUs are in the group.
@@ -59,7 +59,6 @@ def gather_time(gpu: Gpu, inside: int, domains: int, nbytes: float) -> float:
     return sum_time(gpu, inside, domains, nbytes) / 2
 
 
-@checked(gpu=a_gpu, stride=integer, size=integer, nbytes=number)
 def send_time(gpu: Gpu, stride: int, size: int, nbytes: float) -> float:
     """Seconds of one message of `nbytes` bytes to the GPU `stride` away.
 
@@ -81,6 +80,6 @@ def _line(gpu, plan, size, inside):
                   (gpu.network, 'network'))
     schedule: Schedule = plan(size)
     switch = topology.ethernet(size, rate, SIMPLE.hops[kind] / 2)
-    nothing, many = (simulate.time(schedule, switch, nbytes).seconds
+    nothing, many = (simulate.timing(schedule, switch, nbytes).seconds
                      for nbytes in (0, MANY))
     return SIMPLE.call + nothing, (many - nothing) / MANY

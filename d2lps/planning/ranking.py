@@ -17,9 +17,8 @@ SIDES = ['data', 'tensor', 'pipeline', 'context']
 SETTINGS = ['micro_batch', 'interleave', 'zero', 'recompute']
 
 
-@checked(model=a_model, gpus=integer, batch=integer, gpu=a_gpu)
-def plan(model: Transformer, gpus: int, batch: int, gpu: Gpu
-         ) -> pd.DataFrame:
+def best_divisions(model: Transformer, gpus: int, batch: int, gpu: Gpu
+                   ) -> pd.DataFrame:
     """The best settings for each way to divide a model, the fastest first.
 
     Of settings that are equally fast, these are the ones with least memory.
@@ -44,7 +43,7 @@ def plan(model: Transformer, gpus: int, batch: int, gpu: Gpu
 @checked(model=a_model, gpus=integer, batch=integer, gpu=a_gpu)
 def ranked(model: Transformer, gpus: int, batch: int, gpu: Gpu
            ) -> list[dict[str, Any]]:
-    """The rows of `plan`, for those who have no pandas."""
+    """Rows of `best_divisions`, for pages that load no pandas."""
     best: dict[tuple, tuple] = {}
     for division in divisions(model, gpus, batch, gpu):
         need = memory(model, division)
@@ -61,7 +60,7 @@ def ranked(model: Transformer, gpus: int, batch: int, gpu: Gpu
         raise ValueError(f'batch: no way to give {gpus} GPUs whole '
                          f'micro-batches of {batch} sequences')
     return [_row(model, division, gpu)
-            for _, division in sorted(best.values(), key=lambda one: one[0])]
+            for _, division in sorted(best.values(), key=lambda pair: pair[0])]
 
 
 def _row(model, division, gpu):

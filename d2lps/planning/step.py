@@ -1,4 +1,4 @@
-"""How long a training step takes, and on what.
+"""The time of a training step, and of its parts.
 
 A step is: the matrix products and the passes over memory of a stage's
 layers, as often as there are micro-batches; the sums of tensor parallelism,
@@ -69,16 +69,16 @@ def step_time(model: Transformer, division: Division, gpu: Gpu) -> Step:
     layers = model.layers / p
     forward, backward = _layer(model, d, gpu)
     tokens = d.micro_batch * model.sequence / d.context
-    words = 2 * model.embedding * tokens / d.tensor / (gpu.matmul * SHARE)
-    forward_all = layers * sum(forward) + words / p
-    backward_all = layers * sum(backward) + 2 * words / p
+    vocabulary = 2 * model.embedding * tokens / d.tensor / (gpu.matmul * SHARE)
+    forward_all = layers * sum(forward) + vocabulary / p
+    backward_all = layers * sum(backward) + 2 * vocabulary / p
     each = forward_all + backward_all  # seconds of a micro-batch in a stage
-    slowest = _slowest(model, d, sum(forward) + sum(backward), 3 * words)
+    slowest = _slowest(model, d, sum(forward) + sum(backward), 3 * vocabulary)
     bubble = (p - 1) / d.interleave * each + M * max(0, slowest - each)
     send = send_time(gpu, d.tensor * d.context, p,
                      2 * tokens * model.hidden / d.tensor)
     kinds = [a + b for a, b in zip(forward, backward)]
-    compute = M * (layers * kinds[0] + 3 * words / p)
+    compute = M * (layers * kinds[0] + 3 * vocabulary / p)
     return Step(compute, M * layers * kinds[1], M * layers * kinds[2], bubble,
                 2 * (p - 1) * send + 2 * M * d.interleave * max(
                     0, send - each / 2 / d.interleave) if p > 1 else 0,
@@ -86,7 +86,7 @@ def step_time(model: Transformer, division: Division, gpu: Gpu) -> Step:
                 _optimizer(model, d, gpu))
 
 
-def _slowest(model, division, layer, words):
+def _slowest(model, division, layer, vocabulary):
     """Seconds of a micro-batch in the slowest stage.
 
     The last stage also computes the scores of all words. If layers do not
@@ -94,7 +94,7 @@ def _slowest(model, division, layer, words):
     """
     most = stage_layers(model, division)
     spare = most * division.pipeline > model.layers
-    return max(most * layer, (most - spare) * layer + words)
+    return max(most * layer, (most - spare) * layer + vocabulary)
 
 
 def _layer(model, division, gpu):

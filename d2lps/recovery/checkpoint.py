@@ -21,8 +21,8 @@ from d2lps.checks import (checked, folder, instance_of, integer, list_of,
                           refuse)
 from d2lps.engine import mx
 import fcntl  # after MXNet, whose absence on Windows is explained
-from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
-                                 open_regular_file, read, write)
+from d2lps.recovery.file import (CheckpointError, as_bytes, checksum,
+                                 flush_folder, from_bytes, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
 STEP = partial(integer, least=0, most=10 ** 15)
@@ -55,7 +55,6 @@ class Checkpoint:
     """
 
     _steps: list[int]  # of the checkpoints that are whole
-    _lock_fd: int | None  # see `lock`
     _owner: int | None  # the process that has the lock
     _release: weakref.finalize | None
 
@@ -64,7 +63,7 @@ class Checkpoint:
         self.folder = Path(folder).absolute()
         self.keep, self.checksum = keep, ''
         self._steps = []
-        self._lock_fd = self._owner = self._release = None
+        self._owner = self._release = None
         self._mutex = RLock()  # one thread at a time
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
@@ -82,8 +81,8 @@ class Checkpoint:
     def _path(self, step):
         return self.folder / f'step-{step:08d}.checkpoint'
 
-    def _found(self):
-        """[(step, path), ...], the newest first."""
+    def _files(self):
+        """[(step, path), ...] of all checkpoints, the newest first."""
         matches = map(NAME.fullmatch, os.listdir(self.folder))
         steps = {int(match[1]) for match in matches if match}
         return [(step, self._path(step)) for step in sorted(steps)[::-1]]
@@ -101,9 +100,7 @@ class Checkpoint:
             return
         self.close()  # in a fork, because its parent has the lock
         self._owner = os.getpid()
-        # A user who may read the file could lock it.
-        file = self._lock_fd = open_regular_file(
-            self.folder / 'lock', os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(self.folder / 'lock', os.O_RDWR | os.O_CREAT, 0o666)
         self._release = weakref.finalize(self, os.close, file)
         try:
             self._take_over(file)
@@ -127,7 +124,7 @@ class Checkpoint:
             if re.fullmatch(NAME.pattern + r'\.tmp', name):
                 os.unlink(self.folder / name)
         self._steps = []
-        for step, path in self._found()[::-1]:
+        for step, path in self._files()[::-1]:
             with contextlib.suppress(OSError, ValueError):
                 self._read(step, path)
                 self._steps.append(step)
@@ -150,28 +147,23 @@ class Checkpoint:
         """Write a checkpoint; after this returns, no crash can undo it.
 
         state: texts to numbers, texts, None, arrays (NumPy's or MXNet's), and
-            lists and dicts of these.
+            lists and dicts of these. Keys come back as texts.
 
         Raises:
             ValueError: for another state, or a step before the newest.
-            CheckpointError: if another training writes here, or there is a
-                checkpoint of another format.
+            CheckpointError: if another training writes here.
             OSError: if the disk is full, or the folder read-only.
         """
-        parts, checksum = as_parts(step, state)
+        content = as_bytes(step, state)
         with self._mutex:
-            self._save(step, parts)
-            self.checksum = checksum
+            self._save(step, content)
+            self.checksum = checksum(content)
 
-    def _save(self, step, parts):
+    def _save(self, step, content):
         path = self._path(step)
         temporary = path.with_name(f'{path.name}.tmp')
         try:
             self.lock()
-            if not os.path.samestat(os.fstat(self._lock_fd),
-                                    os.stat(self.folder / 'lock')):
-                raise CheckpointError(f'{self.folder} is no longer the folder '
-                                      'in which this training began')
             if self._steps and step < self._steps[-1]:
                 raise ValueError(
                     f'step must be at least {self._steps[-1]}, the step of '
@@ -180,7 +172,7 @@ class Checkpoint:
             if step not in self._steps and os.path.lexists(path):
                 os.replace(path, f'{path}.damaged')
             temporary.unlink(missing_ok=True)  # of an interrupted save
-            write(temporary, parts)
+            write(temporary, content)
             os.replace(temporary, path)
             flush_folder(self.folder)
         except OSError as error:
@@ -201,18 +193,15 @@ class Checkpoint:
         """(step, state) of the newest good checkpoint, or None.
 
         A damaged checkpoint is skipped with a warning, and the previous one
-        is loaded. So is a checkpoint that belongs neither to this user nor
-        to the folder's owner. Arrays come back as NumPy arrays, and tuples
-        as lists.
+        is loaded. Arrays come back as NumPy arrays, and tuples as lists.
 
         like: the arrays in state['params'] must have the same shapes.
         at_most: later steps are not loaded.
 
         Raises:
             ValueError: if it is of another network.
-            CheckpointError: if it is of another format.
         """
-        for step, path in self._found():
+        for step, path in self._files():
             if at_most is not None and step > at_most:
                 continue
             try:
@@ -221,20 +210,19 @@ class Checkpoint:
                 warnings.warn(f'{path} is skipped: {error}. The previous '
                               'checkpoint is loaded', stacklevel=3)
                 continue
-            found = _shapes(state.get('params'))
-            if like and _shapes(like) != found:
+            shapes = _shapes(state.get('params'))
+            if like and _shapes(like) != shapes:
                 raise ValueError(
                     f'like has parameters of shapes {_shapes(like)}, and '
-                    f'{path} has shapes {found}: this checkpoint is of '
+                    f'{path} has shapes {shapes}: this checkpoint is of '
                     'another network. Take another folder')
             return step, state
         return None
 
     def _read(self, step, path):
-        try:
-            found, state, checksum = read(path)
-        except CheckpointError as error:
-            raise CheckpointError(f'{path}: {error}') from None
-        if found != step:
-            raise ValueError(f'it is the checkpoint of step {found}, renamed')
-        return state, checksum
+        content = path.read_bytes()
+        step_inside, state = from_bytes(content)
+        if step_inside != step:
+            raise ValueError(f'it is the checkpoint of step {step_inside}, '
+                             'renamed')
+        return state, checksum(content)

@@ -15,7 +15,7 @@ from d2lps.checks import (checked, either, folder, from_zero, integer,
 from d2lps.engine import devices, mx
 from d2lps.kvstore.store_training import a_store, share
 from d2lps.recovery.checkpoint import Checkpoint
-from d2lps.recovery.file import CheckpointError, open_regular_file
+from d2lps.recovery.file import CheckpointError
 from d2lps.training import (Batches, compute_gradients, get_params,
                             init_params, load_data)
 from d2lps.training.array_checks import learning_rate
@@ -41,7 +41,7 @@ class Trained(NamedTuple):
          batch_size=integer, lr=learning_rate, every=integer, keep=integer,
          momentum=either(
              partial(number, most=0), partial(number, least=1e-30, most=0.999),
-             words='a number from 1e-30 to 0.999, such as 0.9, or 0'),
+             must='a number from 1e-30 to 0.999, such as 0.9, or 0'),
          seed=from_zero, store=a_store,
          wait_at=list_of(integer, 'a list of steps', least=0))
 def train_with_checkpoints(folder: PathLike, num_steps: int,
@@ -104,9 +104,9 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
         checkpoint = stack.enter_context(Checkpoint(folder, keep))
         if store.rank == 0:
             checkpoint.lock()
-        found = newest_for_all(checkpoint, store, params)
-        if found:
-            first, state = found
+        newest = newest_for_all(checkpoint, store, params)
+        if newest:
+            first, state = newest
             _same_training(folder, first, num_steps, state, settings)
             for array, saved in zip(params + momenta,
                                     state['params'] + state['momenta']):
@@ -117,12 +117,12 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
         if store.rank == 0:
             log = stack.enter_context(open(
                 checkpoint.folder / 'progress.csv', 'a+', buffering=1,
-                errors='replace', opener=open_regular_file))
+                errors='replace'))
             log.write('\n' if log.tell() else 'step,loss,time\n')
             log.seek(0)
             before = log.read() if wait_at else ''
 
-        minibatches = forever(data, batch if found else 0)
+        minibatches = forever(data, batch if newest else 0)
         for step in range(first + 1, num_steps + 1):
             X, y = next(minibatches)
             shift = random.integers(-1, 2, size=2)  # a pixel to any side
@@ -185,24 +185,26 @@ def newest_for_all(checkpoint: Checkpoint, store: Store,
     store.init(SEEN, np.zeros((store.num_workers, 2)))
     at_most = MAX_STEP
     while True:
-        found = checkpoint.load(like=params, at_most=at_most)
+        newest = checkpoint.load(like=params, at_most=at_most)
         table = np.zeros((store.num_workers, 2))
-        table[store.rank] = np.array(  # 24 bits of its checksum fit float32
-            [found[0], int(checkpoint.checksum[:6], 16)] if found else [-1, 0])
+        row = [-1, 0]
+        if newest:  # 24 bits of its checksum fit float32
+            row = [newest[0], int(checkpoint.checksum[:6], 16)]
+        table[store.rank] = np.array(row)
         store.push(SEEN, table)
         store.pull(SEEN, out=table)
         rows = table.asnumpy().astype(int).tolist()
         if rows.count(rows[0]) == len(rows):
-            return found
+            return newest
         at_most = min(step for step, _ in rows)
         if at_most < 0 or all(step == at_most for step, _ in rows):
-            words = ', '.join(
+            steps = ', '.join(
                 f'worker {rank} step {step} ({code:06x}…)' if step >= 0 else
                 f'worker {rank} none' for rank, (step, code) in
                 enumerate(rows))
             raise CheckpointError(
                 f'the workers see different checkpoints in '
-                f'{checkpoint.folder}: {words}. They need one folder')
+                f'{checkpoint.folder}: {steps}. They need one folder')
 
 
 def _same_training(folder, step, num_steps, state, settings):

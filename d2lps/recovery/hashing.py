@@ -12,7 +12,7 @@ from d2lps.annotations import Key
 
 
 def position(name: str) -> float:
-    """Where a name lies on the circle, from 0 to 1; the same everywhere.
+    """The place of a name on the circle, from 0 to 1; the same everywhere.
 
     (Python's own `hash` of a text differs from process to process.)
     """
@@ -37,11 +37,11 @@ def chain(key: Key, points: Sequence[tuple[float, int]], replicas: int = 1
     """The next `replicas` servers on the circle, or all if there are fewer."""
     start = bisect.bisect(points, position(f'key {key}'),
                           key=lambda point: point[0])
-    found: list[int] = []
+    servers: list[int] = []
     for k in range(len(points)):
         server = points[(start + k) % len(points)][1]
-        if server not in found:
-            found.append(server)
-        if len(found) == replicas:
+        if server not in servers:
+            servers.append(server)
+        if len(servers) == replicas:
             break
-    return found
+    return servers

@@ -1,4 +1,4 @@
-"""How often to save a checkpoint, if machines die at random.
+"""Intervals between checkpoints, if machines die at random.
 
 All times are in seconds. `interval` is the training from one checkpoint to
 the next. `cost` is the time of a checkpoint, while training waits for it.

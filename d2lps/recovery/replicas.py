@@ -26,7 +26,6 @@ class ReplicatedStore:
         num_servers: they have the numbers 0, 1, ...
         replicas: servers that have each key.
         num_workers: how many values make up a push.
-        num_points: of each server on the circle.
 
     `servers` has the `d2lps.kvstore.Server` of each number, `rounds` how
     many pushes of each key were acknowledged, and `copied` counts the bytes
@@ -44,17 +43,16 @@ class ReplicatedStore:
     _latest: dict[Key, list[bytes]]  # the newest push, under way or not
 
     @checked(num_servers=partial(integer, most=256), replicas=integer,
-             num_workers=partial(integer, most=1000),
-             num_points=partial(integer, most=2000))
+             num_workers=partial(integer, most=1000))
     def __init__(self, num_servers: int = 4, replicas: int = 2,
-                 num_workers: int = 1, num_points: int = 1024) -> None:
+                 num_workers: int = 1) -> None:
         self.replicas, self.num_workers = replicas, num_workers
         self.servers, self.rounds, self.copied = {}, {}, 0
-        self._num_points, self._updater, self._kinds = num_points, None, {}
+        self._updater, self._kinds = None, {}
         self._latest = {}
         for server in range(num_servers):
             self._add(server)
-        self._places = circle(range(num_servers), num_points)
+        self._places = circle(range(num_servers))
 
     def __repr__(self) -> str:
         return (f'ReplicatedStore({several(len(self.servers), "server")}, '
@@ -176,7 +174,7 @@ class ReplicatedStore:
         if server in self.servers:
             refuse('server', server, f'none of {[*self.servers]}')
         self._add(server)
-        self._places = circle([*self.servers], self._num_points)
+        self._places = circle([*self.servers])
         self.repair()
 
     def repair(self) -> None:

@@ -10,10 +10,8 @@ from typing import TypeAlias
 import numpy as onp
 
 from d2lps.annotations import Array, PathLike
-from d2lps.checks import boolean, checked, folder, from_zero, integer, one_of
+from d2lps.checks import checked, folder, from_zero, integer, one_of
 from d2lps.engine import mx
-from d2lps.training.array_checks import (byte_images, class_numbers,
-                                         one_label_each_image)
 from d2lps.units import several
 
 Examples: TypeAlias = tuple[onp.ndarray, onp.ndarray]  # images, labels
@@ -51,11 +49,8 @@ class Batches:
     depends on nothing but `seed` and the number of the epoch.
 
     images: bytes (n, 28, 28). labels: whole numbers (n,) from 0 to 9.
-    ValueError for anything else.
     """
 
-    @checked(one_label_each_image, images=byte_images, labels=class_numbers,
-             batch_size=integer, shuffle=boolean, seed=from_zero)
     def __init__(self, images: onp.ndarray, labels: onp.ndarray,
                  batch_size: int, shuffle: bool = False,
                  seed: int = 0) -> None:
@@ -146,9 +141,15 @@ def _read_idx(path, dimensions):
 def _read_pair(image_path: Path, label_path: Path) -> Examples:
     """Images (n, 28, 28) and labels (n,) from two IDX files that match."""
     images, labels = _read_idx(image_path, 3), _read_idx(label_path, 1)
-    byte_images(f'{image_path}: images', images)
-    class_numbers(f'{label_path}: labels', labels)
-    one_label_each_image(images, labels, name=f'{image_path}: labels')
+    if images.shape[1:] != (IMAGE_SIZE, IMAGE_SIZE) or not len(images):
+        raise ValueError(f'{image_path}: images must be of shape (n, 28, 28); '
+                         f'they were of shape {images.shape}')
+    if len(images) != len(labels):
+        raise ValueError(f'{label_path}: labels must be one for each of the '
+                         f'{len(images):,} images; there were {len(labels):,}')
+    if labels.max() > 9:
+        raise ValueError(f'{label_path}: labels must be from 0 to 9; they '
+                         f'were from {labels.min()} to {labels.max()}')
     return images, labels.astype('int32')
 
 

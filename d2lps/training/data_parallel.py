@@ -12,9 +12,9 @@ from d2lps.checks import (boolean, checked, folder, from_zero, function,
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
 from d2lps.training.array_checks import (alike, class_labels, finite,
-                                         learning_rate, minibatches,
-                                         one_label_each, params_on_each,
-                                         rate_or_zero, ready_to_learn)
+                                         learning_rate, one_label_each,
+                                         params_on_each, rate_or_zero,
+                                         ready_to_learn)
 from d2lps.training.data import DATA, load_data
 from d2lps.training.lenet_layers import init_params, lenet, lenet_params, loss
 from d2lps.training.progress import (LossWatch, accuracy_curve,
@@ -105,8 +105,7 @@ def train_batch(X: Array, y: Array, device_params: Sequence[Sequence[Array]],
     return losses
 
 
-@checked(params_on_each, data_iter=minibatches, device_params=COPIES,
-         devices=device_list)
+@checked(params_on_each, device_params=COPIES, devices=device_list)
 def evaluate_accuracy(data_iter: Iterable[tuple[Array, Array]],
                       device_params: Sequence[Sequence[Array]],
                       devices: Sequence[Device]) -> float:

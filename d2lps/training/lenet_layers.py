@@ -8,17 +8,16 @@ import numpy as onp
 from mxnet import np, npx
 
 from d2lps.annotations import Array
-from d2lps.checks import (checked, either, from_zero, function, list_of,
-                          number, one_of)
+from d2lps.checks import checked, either, from_zero, number, one_of, refuse
 from d2lps.engine import array, array_list
-from d2lps.training.array_checks import agree
 
 PARAM_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,),
                 (800, 128), (128,), (128, 10), (10,))
+PIXELS = 1, 28, 28  # of an image
 
 
 @checked(scale=either(one_of('xavier'), partial(number, least=1e-30, most=1),
-                      words="a positive number of at most 1, such as 0.01, "
+                      must="a positive number of at most 1, such as 0.01, "
                       "or 'xavier'"), seed=from_zero)
 def init_params(scale: float | str = 'xavier', seed: int = 0) -> list[Array]:
     """Return LeNet's eight parameters [W1, b1, ..., W4, b4] on `cpu(0)`.
@@ -47,13 +46,11 @@ def init_params(scale: float | str = 'xavier', seed: int = 0) -> list[Array]:
     return params
 
 
-@checked(X=array)
 def relu(X: Array) -> Array:
     # As npx.relu, but with an implementation made for CPUs behind it.
     return npx.activation(X, act_type='relu')
 
 
-@checked(agree(X='b c h w', W='f c k k', b='f'), X=array, W=array, b=array)
 def conv(X: Array, W: Array, b: Array) -> Array:
     """Convolve X (b, c, h, w) with W (filters, c, k, k), ReLU, halve it."""
     H = npx.convolution(data=X, weight=W, bias=b, kernel=W.shape[2:],
@@ -62,13 +59,11 @@ def conv(X: Array, W: Array, b: Array) -> Array:
                        stride=(2, 2))
 
 
-@checked(agree(X='b n*', W='n m', b='m'), X=array, W=array, b=array)
 def hidden(X: Array, W: Array, b: Array) -> Array:
     """A dense layer with ReLU; X may still be an image (b, c, h, w)."""
     return relu(np.dot(X.reshape(len(X), -1), W) + b)
 
 
-@checked(agree(X='b n', W='n m', b='m'), X=array, W=array, b=array)
 def output(X: Array, W: Array, b: Array) -> Array:
     """The last dense layer: X (b, 128) to ten scores (b, 10)."""
     return np.dot(X, W) + b
@@ -77,14 +72,6 @@ def output(X: Array, W: Array, b: Array) -> Array:
 LAYERS = (conv, conv, hidden, output)
 
 
-def _two_each(X, params, layers):
-    if len(params) != 2 * len(layers):
-        raise ValueError(f'params must be a W and a b for each of the '
-                         f'{len(layers)} layers; there were {len(params)}')
-
-
-@checked(_two_each, X=array, params=array_list,
-         layers=list_of(function, 'a list of functions, such as LAYERS'))
 def forward(X: Array, params: Sequence[Array],
             layers: Sequence[Callable[..., Array]]) -> Array:
     """Send X through `layers`; `params` has a W and a b for each."""
@@ -102,17 +89,32 @@ def lenet_params(name: str, value: Any) -> list[Array]:
     return params
 
 
-@checked(agree(X='b 1 28 28'), X=array, params=lenet_params)
+def images(name: str, value: Any) -> Array:
+    """A check: an array (b, 1, 28, 28) of floats."""
+    if array(name, value).shape[1:] != PIXELS or (
+            onp.dtype(value.dtype).kind != 'f'):
+        refuse(name, value, 'an array of floats of shape (b, 1, 28, 28)')
+    return value
+
+
+@checked(X=images, params=lenet_params)
 def lenet(X: Array, params: Sequence[Array]) -> Array:
     """Scores (b, 10) for images X (b, 1, 28, 28), where `params` live."""
     return forward(X, params, LAYERS)
 
 
-@checked(agree(y_hat='b n', y='b'), y_hat=array, y=array)
+def _a_label_each(y_hat, y):
+    if y_hat.ndim != 2 or y.shape != y_hat.shape[:1]:
+        raise ValueError(f'y must be of shape (b,), and y_hat of shape (b, '
+                         f'10); they were of shapes {y.shape} and '
+                         f'{y_hat.shape}')
+
+
+@checked(_a_label_each, y_hat=array, y=array)
 def loss(y_hat: Array, y: Array) -> Array:
     """Softmax and cross-entropy: scores (b, 10), labels (b,) to losses (b,).
 
     The labels must be from 0 to 9: looking at them here would make Python
-    wait for the devices, so `Batches` and `compute_gradients` do it.
+    wait for the devices, so `compute_gradients` does it.
     """
     return np.negative(npx.pick(npx.log_softmax(y_hat), y))

@@ -1,64 +1,15 @@
-"""Two more ways to split a network over devices, to compare costs with.
-
-Each step leaves the gradients where the parameters are, `param.grad`.
-"""
+"""Parts of layer partitioning: each device has some channels of a layer."""
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
-from mxnet import autograd, np
+from mxnet import np
 
 from d2lps.annotations import Array, Device
-from d2lps.checks import checked, integer, list_of, refuse
+from d2lps.checks import checked
 from d2lps.engine import array_list, device_list
-from d2lps.training.array_checks import (alike, class_labels, finite,
-                                         ready_to_learn)
+from d2lps.training.array_checks import alike
 from d2lps.training.data_parallel import get_params
-from d2lps.training.lenet_layers import LAYERS, forward, lenet_params, loss
-
-# Each device has some of the parameters: some layers, or some channels.
-PIECES = list_of(array_list, 'a list with the parameters of each device')
-
-
-def two_devices(name: str, value: Any) -> list[Device]:
-    """A check: a list of two devices."""
-    if len(device_list(name, value)) != 2:
-        refuse(name, value, 'a list of two devices')
-    return value
-
-
-@checked(params=lenet_params, devices=two_devices,
-         cut=partial(integer, most=len(LAYERS) - 1))
-def split_by_layer(params: Sequence[Array], devices: Sequence[Device],
-                   cut: int = 2) -> tuple[list[Array], list[Array]]:
-    """Put the first `cut` of LeNet's layers on devices[0], the rest on [1].
-
-    ValueError if not each of two devices gets a layer.
-    """
-    return (get_params(params[:2 * cut], devices[0]),
-            get_params(params[2 * cut:], devices[1]))
-
-
-@checked(ready_to_learn, X=finite, y=class_labels, stages=PIECES,
-         devices=two_devices)
-def network_partition(X: Array, y: Array, stages: Sequence[Sequence[Array]],
-                      devices: Sequence[Device]) -> Array:
-    """Losses (b,) of X (b, 1, 28, 28), y (b,); layers on two devices.
-
-    `stages` comes from `split_by_layer`.
-    """
-    first, second = devices
-    cut = len(stages[0]) // 2
-    with autograd.record():
-        H = forward(X.as_in_ctx(first), stages[0], LAYERS[:cut])
-    H_second, y = H.copyto(second), y.as_in_ctx(second)
-    H_second.attach_grad()
-    with autograd.record():
-        l = loss(forward(H_second, stages[1], LAYERS[cut:]), y)
-    l.backward()
-    H.backward(H_second.grad.copyto(first))
-    return l
-
+from d2lps.training.lenet_layers import (LAYERS, forward,  # noqa: F401
+                                         lenet_params, loss)
 
 def channels(array: Array, part: int, parts: int, axis: int = 1) -> Array:
     """Piece number `part` of `parts` of an array's channels."""
@@ -87,7 +38,6 @@ def split_by_channel(params: Sequence[Array],
     return shards
 
 
-@checked(parts=array_list)
 def all_gather(parts: Sequence[Array]) -> list[Array]:
     """Every device gets the channels of all: k arrays (b, all, ...)."""
     gathered = []

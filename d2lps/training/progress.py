@@ -11,7 +11,7 @@ from d2lps.engine import array_list
 
 
 def in_notebook() -> bool:
-    """Whether pictures can be shown under the cell that is running."""
+    """Can pictures be shown under the cell that is running?"""
     import IPython
     shell = IPython.get_ipython()
     return shell is not None and hasattr(shell, 'kernel')

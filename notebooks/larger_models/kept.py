@@ -16,7 +16,7 @@ class KeptBytes(saved_tensors_hooks):
     bytes, besides the parameters, that were kept at the same time."""
 
     def __init__(self, params):
-        self.params = {one.untyped_storage().data_ptr() for one in params}
+        self.params = {param.untyped_storage().data_ptr() for param in params}
         self.alive, self.most = weakref.WeakSet(), 0
         super().__init__(self.keep, self.give_back)
 
@@ -29,8 +29,8 @@ class KeptBytes(saved_tensors_hooks):
             return tensor
         kept = Kept(tensor)
         self.alive.add(kept)
-        memory = [one.tensor.untyped_storage() for one in self.alive]
-        sizes = {one.data_ptr(): one.nbytes() for one in memory}
+        storages = [kept.tensor.untyped_storage() for kept in self.alive]
+        sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
         self.most = max(self.most, sum(sizes.values()))
         return kept
 

@@ -30,7 +30,7 @@ def state_of(model, optimizer):
 
 def load(folder, model, optimizer):
     """From the newest complete checkpoint; gives the number of its step."""
-    done = [int(one.parent.name) for one in folder.glob('*/.metadata')]
+    done = [int(path.parent.name) for path in folder.glob('*/.metadata')]
     if done:
         state = state_of(model, optimizer)
         dcp.load(state, checkpoint_id=folder / str(max(done)))

@@ -20,7 +20,7 @@ class Attention(nn.Module):
         return linear(x).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
 
     def forward(self, x):
-        q, k, v = (self.heads(one, x) for one in (self.q, self.k, self.v))
+        q, k, v = (self.heads(W, x) for W in (self.q, self.k, self.v))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).flatten(2))
 

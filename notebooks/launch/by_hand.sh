@@ -7,7 +7,7 @@
 # HEAD       name or address of machine 0, as the others know it
 # NODES      how many machines take part
 # NODE       the number of this machine, from 0
-# PROCESSES  processes on each machine: one for each GPU (default: 2)
+# PROCESSES  processes on each machine: one for each GPU (default: 1)
 # PORT       a TCP port of machine 0 that is free, and that the others can reach
 set -eu
 : "${HEAD:?is the name or address of machine 0}"
@@ -26,5 +26,5 @@ if [ "$NODE" = 0 ] && [ "$NODES" -gt 1 ]; then
 fi
 cd "$(dirname "$0")"
 exec torchrun --nnodes "$NODES" --node-rank "$NODE" \
-  --nproc-per-node "${PROCESSES:-2}" \
+  --nproc-per-node "${PROCESSES:-1}" \
   --master-addr "$HEAD" --master-port "$PORT" train.py "$@"

@@ -11,5 +11,5 @@ scontrol() { echo "$HEAD"; }
 srun() { SLURM_NODEID=$NODE "$@"; }
 export -f scontrol srun
 export SLURM_JOB_ID=1 SLURM_JOB_NODELIST=node[0-1] SLURM_JOB_NUM_NODES=$NODES
-export SLURM_GPUS_ON_NODE=2 BACKEND=gloo
+export SLURM_GPUS_ON_NODE=${PROCESSES:-1} BACKEND=gloo
 exec bash job.sh "$@"

@@ -18,14 +18,14 @@ def carried(tasks, moment):
 def test_what_is_seen_is_what_happened():
     """A simulated step, looked at every so often."""
     tasks = simulate_step([3, 1, 2, 1], [4e6] * 4, 4e6, pull=True)
-    rows = {what: [task for task in tasks if task.what == what]
+    rows = {what: [task for task in tasks if task.kind == what]
             for what in ('backward', 'push', 'pull')}
     samples = [(10 + t / 100, 77 + carried(rows['push'], t / 100),
                 carried(rows['pull'], t / 100)) for t in range(-50, 1200)]
     ready = [10 + task.end for task in rows['backward']]
     seen = seen_tasks(ready, samples, start=10)
-    assert [(t.what, t.layers) for t in seen] == [
-        (t.what, t.layers) for what in rows.values() for t in what]
+    assert [(t.kind, t.layers) for t in seen] == [
+        (t.kind, t.layers) for what in rows.values() for t in what]
     for one, other in zip(seen, [t for row in rows.values() for t in row]):
         assert one.start == pytest.approx(other.start, abs=0.05)
         assert one.end == pytest.approx(other.end, abs=0.05)

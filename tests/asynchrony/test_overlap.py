@@ -20,7 +20,7 @@ def seconds(*args, **kwargs):
 
 
 def ends(tasks, what):
-    return {task.layers: task.end for task in tasks if task.what == what}
+    return {task.layers: task.end for task in tasks if task.kind == what}
 
 
 def by_the_tick(backward, nbytes, order, forward=(), latency=0, pull=False):
@@ -113,7 +113,7 @@ def test_tasks_are_what_they_say(layers, bucket_size, slice_size, pull, order):
     backward, nbytes, forward = layers
     tasks = simulate_step(backward, nbytes, 2, 1, order, bucket_size,
                           slice_size, pull, forward)
-    rows = {row: [task for task in tasks if task.what in row] for row in (
+    rows = {row: [task for task in tasks if task.kind in row] for row in (
         ('backward', 'forward'), ('push',), ('pull',))}
     assert tasks[-1].end == max(task.end for task in tasks)
     for row in rows.values():
@@ -134,7 +134,7 @@ def test_tasks_are_what_they_say(layers, bucket_size, slice_size, pull, order):
         assert task.start >= max(ready[layer,] for layer in task.layers)
     last = ends(tasks, 'pull' if pull else 'push')
     for task in tasks:
-        if task.what == 'forward':
+        if task.kind == 'forward':
             assert task.start >= max(end for layers, end in last.items()
                                      if task.layers[0] in layers)
 

@@ -256,8 +256,8 @@ def test_without_scripts_pictures_play_toys_stand_and_answers_open(read):
     answer.locator('> summary').click()
     expect(answer.locator('.cell_output').first).to_be_visible()
     tab = read(ASYNC, java_script_enabled=False)
-    assert tab.locator('[data-toy] :is(button, select, input)').count() == 0
-    expect(tab.locator('[data-toy=frames] svg').first).to_be_visible()
+    assert tab.locator('.toy :is(button, select, input)').count() == 0
+    expect(tab.locator('.toy svg').first).to_be_visible()
 
 
 # The race of the first page.

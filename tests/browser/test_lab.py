@@ -13,7 +13,7 @@ import pytest
 from labpage import GUESS, LIMIT, ROOT, STDERR, Lab, committed
 from labserver import served, until
 
-from d2lps.pictures.widgets import NOT_RUN
+from d2lps.pictures.controls import NOT_RUN
 
 pytestmark = pytest.mark.full
 

@@ -1,6 +1,13 @@
 """What workers are told when they do, and do not, agree: no process here."""
+from dataclasses import replace
+
 import pytest
+from d2lps.cluster.messages import (Answer, Cancel, Question, State,
+                                    StoreCall)
 from d2lps.cluster.store.agreement import IDLE_PATIENCE, SETTLING, Agreement
+
+GO_ON = Answer()
+LATE = Answer(error='the servers cannot load it')
 
 
 class Workers:
@@ -13,23 +20,29 @@ class Workers:
         for rank in range(n):
             self.state(rank, busy=True)
 
-    def _answer(self, rank, number, reply):
-        self.replies[number] = reply
+    def _answer(self, rank, answer):
+        self.replies[answer.number] = replace(answer, number=0)
 
     def _met(self, questions):
         self.met.append(questions)
-        return [{'for': rank} for rank in range(len(questions))]
+        return [met(rank) for rank in range(len(questions))]
 
-    def tell(self, rank, kind='call', **message):
-        self.agreement.hear(rank, {'kind': kind} | message, self.now)
+    def hear(self, rank, message):
+        self.agreement.hear(rank, message, self.now)
+
+    def tell(self, rank, **fields):
+        self.hear(rank, StoreCall(**fields))
 
     def state(self, rank, busy, error=''):
-        self.tell(rank, 'state', busy=busy, error=error)
+        self.hear(rank, State(busy, error))
 
-    def ask(self, rank, call, **message):
+    def ask(self, rank, call, **fields):
         self.numbers += 1
-        self.tell(rank, 'question', number=self.numbers, call=call, **message)
+        self.hear(rank, Question(call, self.numbers, **fields))
         return self.numbers
+
+    def cancel(self, rank, number):
+        self.hear(rank, Cancel(number))
 
     def meet(self, rank, call):
         return self.ask(rank, call, same=[call])
@@ -39,7 +52,12 @@ class Workers:
         self.agreement.check(self.now)
 
     def error(self, number):
-        return self.replies[number]['error']
+        return self.replies[number].error
+
+
+def met(rank):
+    """What a worker is answered once all have met."""
+    return Answer(env={'RANK': str(rank)})
 
 
 def test_a_pull_goes_on_once_all_have_pushed():
@@ -49,13 +67,13 @@ def test_a_pull_goes_on_once_all_have_pushed():
     w.tell(1, call="push('a')", push=['a'])
     assert not w.replies
     w.tell(2, call="push('a')", push=['a'])
-    assert w.replies == {pull: {}}
+    assert w.replies == {pull: GO_ON}
 
 
 def test_a_pull_without_a_push_does_not_wait():
     w = Workers()
     w.tell(0, call="push('a')", push=['a'])
-    assert w.replies.get(w.ask(1, "pull('a')", pull=['a'])) == {}
+    assert w.replies.get(w.ask(1, "pull('a')", pull=['a'])) == GO_ON
 
 
 def test_a_second_push_waits_until_the_first_is_complete():
@@ -64,9 +82,9 @@ def test_a_second_push_waits_until_the_first_is_complete():
     again = w.ask(0, "push('a')", push=['a'])
     assert not w.replies
     w.tell(1, call="push('a')", push=['a'])
-    assert w.replies == {again: {}}
+    assert w.replies == {again: GO_ON}
     assert w.agreement.missing(0) == []
-    assert w.agreement.missing(1) == [['a', 1]]
+    assert w.agreement.missing(1) == [('a', 1)]
 
 
 def test_a_push_that_goes_on_is_what_a_pull_waited_for():
@@ -77,13 +95,13 @@ def test_a_push_that_goes_on_is_what_a_pull_waited_for():
     w.tell(0, call="push('b')", push=['b'])
     pull = w.ask(0, "pull('b')", pull=['b'])
     again = w.ask(1, "push('b')", push=['b'])
-    assert w.replies == {again: {}, pull: {}}
+    assert w.replies == {again: GO_ON, pull: GO_ON}
 
 
 def test_all_meet_in_the_same_call():
     w = Workers(3)
     numbers = [w.meet(rank, 'barrier()') for rank in range(3)]
-    assert [w.replies[n] for n in numbers] == [{'for': r} for r in range(3)]
+    assert [w.replies[n] for n in numbers] == [met(r) for r in range(3)]
     assert len(w.met) == 1 and len(w.met[0]) == 3
 
 
@@ -136,7 +154,7 @@ def test_an_idle_worker_is_not_waited_for_so_long():
 def test_an_interrupted_question_does_not_count():
     w = Workers()
     number = w.meet(0, 'barrier()')
-    w.tell(0, 'cancel', number=number)
+    w.cancel(0, number)
     w.meet(1, 'barrier()')
     assert not w.met
 
@@ -146,8 +164,8 @@ def test_a_push_that_was_interrupted_after_its_answer_does_not_count():
     for rank in (0, 1):
         w.tell(rank, call="push('a')", push=['a'])
     number = w.ask(0, "push('a')", push=['a'])
-    assert w.replies[number] == {}
-    w.tell(0, 'cancel', number=number)
+    assert w.replies[number] == GO_ON
+    w.cancel(0, number)
     assert w.agreement.missing(1) == []
 
 
@@ -157,40 +175,38 @@ def test_a_late_reply_reaches_all():
     numbers = [w.meet(rank, 'set_optimizer(SGD)') for rank in (0, 1)]
     w.wait(1)
     assert not w.replies
-    w.agreement.reply_all([{'error': 'no'}] * 2, w.now)
+    w.agreement.answer_all([Answer(error='no')] * 2, w.now)
     assert [w.error(number) for number in numbers] == ['no', 'no']
 
 
 def settling():
     """Workers who have met, and whom worker 1 has left by Ctrl-C."""
     w = Workers()
-    met, w.agreement._met = w.agreement._met, lambda questions: None
+    meet, w.agreement._met = w.agreement._met, lambda questions: None
     first, second = (w.meet(rank, 'set_optimizer(SGD)') for rank in (0, 1))
-    w.agreement._met = met
-    w.tell(1, 'cancel', number=second)
+    w.agreement._met = meet
+    w.cancel(1, second)
     return w, first
 
 
 def test_a_late_reply_answers_no_later_question():
     w, first = settling()
     barrier = w.meet(1, 'barrier()')
-    w.agreement.reply_all([{'late': rank} for rank in (0, 1)], w.now)
-    assert w.replies == {first: {'late': 0}} and not w.met
+    w.agreement.answer_all([LATE] * 2, w.now)
+    assert w.replies == {first: LATE} and not w.met
     other = w.meet(0, 'barrier()')
-    assert w.replies == {first: {'late': 0}, barrier: {'for': 1},
-                         other: {'for': 0}}
+    assert w.replies == {first: LATE, barrier: met(1), other: met(0)}
 
 
 def test_a_question_meanwhile_is_answered_in_its_turn():
     w, first = settling()
     w.tell(1, call="push('a')", push=['a'])
     again = w.ask(1, "pull('b')", pull=['b'])
-    assert w.replies == {again: {}}
-    w.tell(0, 'cancel', number=first)
+    assert w.replies == {again: GO_ON}
+    w.cancel(0, first)
     barriers = [w.meet(rank, 'barrier()') for rank in (0, 1)]
-    assert [w.replies[number] for number in barriers] == [
-        {'for': 0}, {'for': 1}]
-    w.agreement.reply_all([{'late': True}] * 2, w.now)
+    assert [w.replies[number] for number in barriers] == [met(0), met(1)]
+    w.agreement.answer_all([LATE] * 2, w.now)
     assert len(w.replies) == 3
 
 
@@ -201,7 +217,7 @@ def test_others_that_are_busy_are_reported():
         w.state(1, busy=busy)
         pull = w.meet(0, 'barrier()')
         w.wait(4)
-        assert w.replies[pull]['others'] is busy
+        assert w.replies[pull].others is busy
 
 
 def test_a_reply_that_never_comes_is_given_up():
@@ -237,24 +253,24 @@ def test_a_worker_that_was_called_is_not_idle():
     assert not w.replies
     w.state(1, busy=True)
     w.meet(1, 'barrier()')
-    assert w.replies[barrier] == {'for': 0}
+    assert w.replies[barrier] == met(0)
 
 
-BUSY = {'kind': 'state', 'busy': True}
-CALLED = {}
+BUSY, IDLE = State(busy=True), State(busy=False)
+CALLED = None
 
 
 @pytest.mark.parametrize('messages, words', [
     ([], 'it has not been used yet'),
     ([BUSY], 'busy'),
-    ([BUSY | {'busy': False}], 'idle for 0.0 s'),
+    ([IDLE], 'idle for 0.0 s'),
     ([CALLED], 'called 0.0 s ago, and it has not begun'),
     ([CALLED, BUSY], 'busy'),
     ([CALLED, BUSY, CALLED], 'busy'),
-    ([CALLED, CALLED, BUSY, BUSY | {'busy': False}],
+    ([CALLED, CALLED, BUSY, IDLE],
      'called 0.0 s ago, and it has not begun'),
-    ([CALLED, BUSY, BUSY | {'busy': False}], 'idle for 0.0 s'),
-    ([BUSY, {'kind': 'call', 'call': 'init(3)'}],
+    ([CALLED, BUSY, IDLE], 'idle for 0.0 s'),
+    ([BUSY, StoreCall('init(3)')],
      'busy; last call init(3), 0.0 s ago')])
 def test_state_in_words(messages, words):
     agreement = Agreement(1, 60, None, None)

@@ -82,12 +82,12 @@ def test_ctrl_c_just_as_a_call_fails(monkeypatch):
         return set_handler(number, handler)
     monkeypatch.setattr(signal, 'signal', late)
     try:
-        result, error = cells.call_packed(
-            cells.pack((int, ('x',), {})),
-            SimpleNamespace(tell=lambda kind, **message: None))
+        result, done = cells.call_packed(
+            0, cells.pack((int, ('x',), {})),
+            SimpleNamespace(tell=lambda message: None))
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         set_handler(signal.SIGINT, before)
     assert came and result == ''
-    assert error['error'].startswith('KeyboardInterrupt')
-    assert "invalid literal for int() with base 10: 'x'" in error['traceback']
+    assert done.error.startswith('KeyboardInterrupt')
+    assert "invalid literal for int() with base 10: 'x'" in done.traceback

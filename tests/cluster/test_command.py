@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import psutil
 import pytest
-from clusters import all_gone
+from clusters import all_gone, needs_network
 from d2lps.__main__ import main
-from d2lps.cluster import Network, command, network_problem
+from d2lps.cluster import Network
 
 pytestmark = pytest.mark.full
 
@@ -81,18 +81,18 @@ def test_scripts_that_fail(python, script):
     assert len(frames) == 2 and all('script.py' in line for line in frames)
 
 
-SHELL = ('-m', 'd2lps', 'cluster', '--num-workers', '2', '--num-servers', '0')
-private = pytest.mark.skipif(bool(network_problem()), reason='no slow network')
+STORELESS = ('-m', 'd2lps', 'cluster', '--num-workers', '2',
+             '--num-servers', '0')
 
 
-@private
+@needs_network
 def test_a_shell_script_learns_its_place(python, script):
     """It gets what such scripts are told on real machines."""
     path = script("""
         echo "machine $NODE of $NODES, $HEAD, $1"
         python -c 'import d2lps'
     """, 'place.sh')
-    done = python(*SHELL, '--bandwidth', '125e6', str(path), 'a b')
+    done = python(*STORELESS, '--bandwidth', '125e6', str(path), 'a b')
     assert done.returncode == 0, done.stderr
     lines = sorted(done.stdout.splitlines())
     head = lines[0].split(', ')[1]
@@ -101,10 +101,10 @@ def test_a_shell_script_learns_its_place(python, script):
                      for k in (0, 1)]
 
 
-@private
+@needs_network
 def test_a_shell_script_that_fails(python, script):
     path = script('test $NODE = 0 || exit 3', 'fails.sh')
-    done = python(*SHELL, '--bandwidth', '125e6', str(path))
+    done = python(*STORELESS, '--bandwidth', '125e6', str(path))
     assert done.returncode == 1
     assert 'worker 1 failed with' in done.stderr
     assert 'fails.sh ended with exit code 3' in done.stderr
@@ -114,14 +114,25 @@ def test_a_shell_script_that_fails(python, script):
 def test_a_shell_script_needs_a_network_of_its_own(python, script):
     """What it starts may listen where other users reach it."""
     path = script('echo it ran', 'listens.sh')
-    done = python(*SHELL, str(path))
+    done = python(*STORELESS, str(path))
     assert done.returncode == 1
     assert 'private network' in done.stderr and 'it ran' not in done.stdout
 
 
+def test_help_needs_no_package_of_clusters(python):
+    done = python('-c', """
+import sys
+sys.modules |= {'cloudpickle': None, 'psutil': None, 'pyroute2': None}
+from d2lps.__main__ import main
+main(['cluster', '--help'])
+""")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_worker_that_dies(python, script):
     script('import os; os.write(2, b"I am going"); os._exit(7)')
-    done = python('-m', 'd2lps', 'cluster', '--num-workers', '1', 'script.py')
+    done = python('-m', 'd2lps', 'cluster', '--num-workers', '1',
+                  '--num-servers', '0', 'script.py')
     assert done.returncode == 1
     assert done.stderr.startswith('[worker 0] I am going\nd2lps: worker 0 (')
     assert 'ended with exit code 7' in done.stderr
@@ -137,7 +148,7 @@ def test_ctrl_c_in_the_middle(script):
             time.sleep(0.1)
         """)
     process = subprocess.Popen(
-        [sys.executable, '-m', 'd2lps', 'cluster', str(path)], text=True,
+        [sys.executable, *STORELESS, str(path)], text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stdout.readline().startswith('[worker ')
@@ -150,7 +161,7 @@ def test_ctrl_c_in_the_middle(script):
         process.wait(30)
     assert process.returncode == 130
     assert 'Traceback' not in out + err
-    assert len(pids) == 5 and all_gone(pids)
+    assert len(pids) == 3 and all_gone(pids)
 
 
 @pytest.fixture
@@ -168,7 +179,7 @@ def terminal(capsys, monkeypatch, script):
 
     def run(*args, fake=True):
         if fake:
-            monkeypatch.setattr(command, 'Cluster', cluster)
+            monkeypatch.setattr('d2lps.cluster.cluster.Cluster', cluster)
         with pytest.raises(SystemExit) if not fake else nothing() as end:
             main(['cluster', *args])
         return asked if fake else (end.value.code, capsys.readouterr())

@@ -113,7 +113,7 @@ def test_a_worker_that_has_left_its_group_ends_with_the_cluster(notes):
         os.setpgid(0, os.getpgid(os.getppid()))
         return os.getpgrp()
     with Cluster(2, 0) as c:
-        [keeper] = c._supervisor._group.keepers
+        keeper = c._supervisor._group.keeper
         assert c.run(leave) == [keeper.pid] * 2
         c.run(start, notes)
         pids = [*c.pids.values(), *started(notes)]

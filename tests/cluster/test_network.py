@@ -11,14 +11,11 @@ from pathlib import Path
 import mxnet as mx
 import psutil
 import pytest
-from clusters import all_gone, wait_for
+from clusters import all_gone, needs_network, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, network_problem)
 from d2lps.cluster.processes import namespaces, addresses
 from mxnet import np
 from test_cluster import PULL, dies, folder, hang  # noqa: F401
-
-PROBLEM = network_problem()
-needs_network = pytest.mark.skipif(bool(PROBLEM), reason=PROBLEM or 'works')
 
 
 def network_of(pid):
@@ -84,7 +81,7 @@ def test_bad_networks():
     with pytest.raises(ValueError, match="network must be .* it was 'slow'"):
         Cluster(network='slow')
     with pytest.raises(ValueError, match='network=Network'):
-        addresses.LocalPlaces(1, 1).traffic()
+        addresses.LocalPlaces(1, 1).traffic(0)
     with pytest.raises(ValueError, match='network: Linux keeps up to 500 '
                        'pairs of hosts that communicate'):
         Cluster(25, 25, network=Network())  # which would hang

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from clusters import all_gone, empty_in_the_end, wait_for
-from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
-                           network_problem)
+from clusters import (all_gone, empty_in_the_end, needs_network,
+                      wait_for)
+from d2lps.cluster import Cluster, ClusterError, Network, WorkerError
 from d2lps.cluster.processes.cells import execute
 from d2lps.recovery import train_with_checkpoints
 
@@ -145,7 +145,7 @@ def test_new_processes_start_where_the_first_did(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / 'first')
     monkeypatch.syspath_prepend('')
-    with Cluster(1, 1, restarts=2) as c:
+    with Cluster(1, 0, restarts=2) as c:
         before = c.run(where)
         assert str(tmp_path / 'first') in before[0][1]
         monkeypatch.chdir(tmp_path / 'second')
@@ -240,10 +240,10 @@ GONE = 'run the %%px cells again, from the first cell on'
 
 
 def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():
-    with Cluster(1, 1, restarts=4) as c:
+    with Cluster(1, 0, restarts=4) as c:
         def kill():
             n = len(c.deaths)
-            c.kill('server 0')
+            c.kill('worker 0')
             assert wait_for(lambda: len(c.deaths) > n)
         kill()
         c.run(execute, 'x = 1')  # the first one has nothing to miss
@@ -277,9 +277,8 @@ def test_workers_that_are_lost_for_good(tmp_path, capsys):
         'with 1 worker (restart 1 of 3)\n')
 
 
+@needs_network
 def test_in_a_slow_network(tmp_path):
-    if network_problem():
-        pytest.skip(network_problem())
     path = tmp_path / 'done'
     with Cluster(3, 2, network=Network(colocated=True), restarts=2,
                  elastic=True) as c:

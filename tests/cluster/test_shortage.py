@@ -12,7 +12,7 @@ import psutil
 import pytest
 from clusters import empty_in_the_end, wait_for
 from d2lps.cluster import Cluster, ClusterError
-from d2lps.cluster.processes import addresses
+from d2lps.cluster.processes import process
 
 
 def shape():
@@ -41,9 +41,9 @@ def error(number, name=None):
     (os, 'pipe', error(errno.EMFILE),
      'a cluster cannot start: Too many open files.*ulimit -n'),
     (tempfile, 'mkdtemp', error(errno.ENOSPC, '/tmp/x'),
-     'no folder .*No space left on device: /tmp/x.*TMPDIR'),
+     'a cluster cannot start: No space left on device: /tmp/x.*TMPDIR'),
     (subprocess, 'Popen', MemoryError(),
-     'keeper could not be started: MemoryError.*fewer workers')])
+     'a cluster cannot start: MemoryError.*fewer workers')])
 def test_what_the_reader_has_not(monkeypatch, owner, name, problem, words):
     real = getattr(owner, name)
 
@@ -96,7 +96,7 @@ def test_what_a_keeper_has_not(monkeypatch, fault, who, words):
     code = (f'import os, sys, threading\n'
             f'sys.path[0] = {str(Path(__file__).parents[2])!r}\n{fault}\n'
             'from d2lps.cluster.processes.keeper import main\nmain()')
-    monkeypatch.setattr(addresses, 'start_here', lambda: [
+    monkeypatch.setattr(process, 'keeper_command', lambda: [
         sys.executable, '-u', '-c', code])
     with pytest.raises(ClusterError, match=words) as raised:
         Cluster(2, 0)

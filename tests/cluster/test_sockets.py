@@ -15,7 +15,7 @@ import psutil
 import pytest
 from clusters import group_members, sockets_of
 from d2lps.cluster import Cluster
-from d2lps.cluster.processes import addresses, sockets
+from d2lps.cluster.processes import sockets
 from mxnet import np
 
 pytestmark = pytest.mark.full
@@ -151,30 +151,6 @@ def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):
     sockets.tidy(folder)  # nothing is left to do
 
 
-def unused():
-    """A port whose name in the temporary folder nobody uses."""
-    return next(port for port in random.sample(range(1024, 65536), 1000)
-                if not os.path.lexists(sockets.socket_of(port)))
-
-
-def test_a_port_is_kept_from_the_start_on(monkeypatch):
-    """Another cluster, or another user, could take its name meanwhile."""
-    port = unused()
-    path = Path(sockets.socket_of(port))
-    with Cluster(num_workers=1, port=port) as c:
-        assert path.is_socket()
-        with pytest.raises(ValueError, match=f'{port} is in use'):
-            Cluster(port=port)
-        monkeypatch.setattr(addresses.UnixSocketPlaces, 'is_free',
-                            lambda *_: True)
-        with pytest.raises(OSError, match=f'port {port} is in use'):
-            Cluster(port=port)  # both at the same moment
-        monkeypatch.undo()
-        for _ in range(2):
-            assert c.run(add_up) == [[1.0] * 3]
-    assert not os.path.lexists(path)
-
-
 def test_where_sockets_cannot_be_had(monkeypatch):
     """Nothing listens on an address that others reach, unless it is named."""
     monkeypatch.setattr(sockets, 'socket_of', lambda port: f'/no/{port}')
@@ -185,9 +161,3 @@ def test_where_sockets_cannot_be_had(monkeypatch):
         assert c.run(add_up) == [[2.0] * 3] * 2
         listening = inet(c.pids.values())
         assert {address.ip for address in listening} == {'127.0.0.1'}
-    with socket.socket() as other:
-        other.bind(('127.0.0.1', 0))
-        other.listen()
-        port = other.getsockname()[1]
-        with pytest.raises(ValueError, match=f'{port} is in use'):
-            Cluster(port=port, address='127.0.0.1')

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from d2lps.collectives import all_to_all, simulate, topology
-from d2lps.collectives.schedule import Schedule, ScheduleError, Send
+from d2lps.collectives import Schedule, ScheduleError, Send
 
 UNEVEN = np.random.default_rng(0).integers(0, 9, (8, 8)) * 1e6
 RATE = 50e9  # bytes per second
@@ -45,7 +45,7 @@ def test_sums_are_no_exchange():
 def test_equal_sizes_take_what_a_card_carries():
     """Each device sends and receives 7 parts of 1 MB."""
     plan = all_to_all.direct(8)
-    took = simulate.time(plan, topology.pcie_switch(8, RATE), 64e6)
+    took = simulate.timing(plan, topology.pcie_switch(8, RATE), 64e6)
     assert np.isclose(took.seconds, 7e6 / RATE)
 
 
@@ -55,8 +55,8 @@ def test_the_fullest_device_decides_without_a_barrier():
     sizes[:, 0] *= 5  # device 0 has the popular expert
     np.fill_diagonal(sizes, 0)
     hosts = topology.pcie_switch(8, RATE)
-    took = simulate.time(all_to_all.direct(sizes), hosts, sizes.sum(),
-                         barrier=False).seconds
+    took = simulate.timing(all_to_all.direct(sizes), hosts, sizes.sum(),
+                           barrier=False).seconds
     assert np.isclose(took, 35e6 / RATE)
 
 

@@ -97,7 +97,8 @@ def solved(cables):
 def test_no_table_has_more_rings(n, most):
     random = np.random.default_rng([n, most])
     counts = []
-    for share in 8 * [0.5, 0.7, 0.9, 1]:
+    tables = 2 if n == 7 else 5  # for each share; large ones take long
+    for share in tables * [0.5, 0.7, 0.9, 1]:
         cables = at_random(random, n, most, share)
         want = solved(cables)
         counts.append(want)
@@ -121,14 +122,14 @@ def test_the_search_comes_to_each_cycle_once(n):
 @pytest.mark.full
 def test_hardly_any_of_many_tables_has_more_rings():
     random, missed = np.random.default_rng(0), 0
-    for _ in range(4000):
+    for _ in range(1000):
         cables = at_random(random, int(random.integers(3, 8)),
                            int(random.choice([1, 2, 3, 4, 6, 12])),
                            random.choice([0.4, 0.6, 0.8, 1]))
         lost = solved(cables) - count_of(cables)
         assert 0 <= lost <= 1, cables.tolist()
         missed += lost
-    assert missed <= 4
+    assert missed <= 1
 
 
 # --- machines ----------------------------------------------------------------
@@ -257,10 +258,7 @@ def test_why_there_is_no_ring_and_which_devices_have_one(cables, words):
     (lambda: rings_of([[0, .5], [.5, 0]]), 'cables must be .* whole numbers'),
     (lambda: rings_of('two'), 'cables must be'),
     (lambda: rings_of(complete(17)), 'devices in cables must be .* 16'),
-    (lambda: rings_of(complete(3, 1001)), 'cables between two .* 1,000'),
-    (lambda: best_devices(complete(4), 5), 'k must be .* from 2 to 4'),
-    (lambda: best_devices(complete(4), 1), 'k must be .*at least 2'),
-    (lambda: best_devices(complete(17), 3), 'devices in cables must be')])
+    (lambda: rings_of(complete(3, 1001)), 'cables between two .* 1,000')])
 def test_bad_tables(bad, words):
     with pytest.raises(ValueError, match=words):
         bad()
@@ -313,7 +311,7 @@ def machine(cables, rate):
 def busbw(schedule, topology, nbytes=160e6):
     """nccl-tests' bus bandwidth of an all-reduce, in bytes/s."""
     n = schedule.num_devices
-    seconds = simulate.time(schedule, topology, nbytes).seconds
+    seconds = simulate.timing(schedule, topology, nbytes).seconds
     return 2 * (n - 1) / n * nbytes / seconds
 
 
@@ -339,7 +337,7 @@ def test_two_devices_use_both_directions_once(both_ways):
     assert busbw(plan, machine(cables, 12e9)) == pytest.approx(4 * 12e9)
     assert len(plan.weights) == 2 and len(plan.rounds) == 2
     # Each direction carries all N bytes: half as sums, half as totals.
-    timing = simulate.time(plan, machine(cables, 12e9), 160e6)
+    timing = simulate.timing(plan, machine(cables, 12e9), 160e6)
     assert timing.load == pytest.approx({(0, 1): 160e6, (1, 0): 160e6})
     assert [*timing.busy().values()] == pytest.approx([1, 1])
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from d2lps.collectives import flows, simulate
 from d2lps.collectives import strategies as sch
 from d2lps.collectives import topology as top
-from d2lps.collectives.schedule import Schedule, Send
+from d2lps.collectives import Schedule, Send
 from plans import topology_of
 
 MB = 1e6
 
 
 def ms(*args, **kwargs):
-    return 1e3 * simulate.time(*args, **kwargs).seconds
+    return 1e3 * simulate.timing(*args, **kwargs).seconds
 
 
 # --- the book's figures ------------------------------------------------------
@@ -43,10 +43,10 @@ def test_two_rings():
                   barrier=barrier) == pytest.approx(want / 2)
     # One way round, every cable is busy in one direction and idle in the
     # other; both ways, all are busy.
-    busy = simulate.time(sch.two_rings(), machine, 160 * MB).busy()
+    busy = simulate.timing(sch.two_rings(), machine, 160 * MB).busy()
     assert sorted(busy.values()) == pytest.approx(16 * [0] + 16 * [1])
     assert all(busy[a, b] + busy[b, a] == pytest.approx(1) for a, b in busy)
-    busy = simulate.time(sch.two_rings(True), machine, 160 * MB).busy()
+    busy = simulate.timing(sch.two_rings(True), machine, 160 * MB).busy()
     assert list(busy.values()) == pytest.approx(32 * [1])
     # With the bandwidth of the data sheet:
     machine = top.nvlink_p3(top.NVLINK_V100)
@@ -63,7 +63,7 @@ N, T, A = 160 * MB, 0.01, 2e-4
 
 def on_switch(schedule, **kwargs):
     switch = top.pcie_switch(schedule.num_devices, N / T, A / 2)
-    return simulate.time(schedule, switch, N, **kwargs).seconds
+    return simulate.timing(schedule, switch, N, **kwargs).seconds
 
 
 def tree_levels(n):
@@ -112,7 +112,7 @@ def test_hierarchical_on_a_switch_and_on_a_cluster(m, d):
     # and the d rings share it.
     cluster = top.cluster(m, d, N / T, N / T / 20, latency=A / 2,
                           network_latency=A)
-    assert simulate.time(schedule, cluster, N).seconds == pytest.approx(
+    assert simulate.timing(schedule, cluster, N).seconds == pytest.approx(
         inside + 2 * (m - 1) * (20 * T / m + 3 * A))
 
 
@@ -121,7 +121,7 @@ def test_parameter_server(workers, servers):
     schedule = sch.parameter_server(workers, servers)
     network = top.ethernet(schedule.nodes, N / T, A / 2)
     # A server takes workers/servers of T, a worker has T to send.
-    assert simulate.time(schedule, network, N).seconds == pytest.approx(
+    assert simulate.timing(schedule, network, N).seconds == pytest.approx(
         2 * (max(workers / servers, 1) * T + A))
     if workers == servers > 1:
         together = sch.parameter_server(workers, servers, colocated=True)
@@ -135,7 +135,7 @@ def test_flows_share_and_speed_up_when_others_end():
     # 10 bytes/s; the 20 that are left take 2 seconds more.
     plan = Schedule([[Send(0, 2, 0, True), Send(1, 2, 1, True)]], 3,
                     weights=[1, 3])
-    timing = simulate.time(plan, top.ethernet(3, 10.0), 40)
+    timing = simulate.timing(plan, top.ethernet(3, 10.0), 40)
     assert [(e.start, e.end) for e in timing.events] == [
         (0.0, pytest.approx(2)), (0.0, pytest.approx(4))]
 
@@ -269,7 +269,7 @@ def test_what_is_true_on_random_topologies(world, barrier, overhead):
 
 
 def is_true(schedule, topology, barrier, overhead):
-    timing = simulate.time(schedule, topology, 12 * MB, barrier, overhead)
+    timing = simulate.timing(schedule, topology, 12 * MB, barrier, overhead)
     events = list(timing.events)
     routes = [topology.route(*event.send[:2]) for event in events]
     size = schedule.chunk_bytes(12 * MB)
@@ -301,7 +301,7 @@ def test_it_is_true_where_rounds_are_alike(overhead):
 @pytest.mark.full
 def test_ten_thousand_devices():
     n = 16_384
-    timing = simulate.time(sch.ring(n), top.pcie_switch(n, latency=A / 2), N)
+    timing = simulate.timing(sch.ring(n), top.pcie_switch(n, latency=A / 2), N)
     assert timing.seconds == pytest.approx(
         2 * (n - 1) * (N / n / top.PCIE3 + A))
     assert len(timing.load) == 2 * n
@@ -316,8 +316,8 @@ def test_ten_thousand_devices():
     inside = 2 * 7 / 8 * N / top.PCIE3
     levels = [2] * 9 + [1]  # the lowest of ten has one machine
     across = 2 * sum(levels) * N / top.ETHERNET_10G
-    timing = simulate.time(sch.hierarchical(1024, 8, sch.tree),
-                           top.cluster(1024, 8), N)
+    timing = simulate.timing(sch.hierarchical(1024, 8, sch.tree),
+                             top.cluster(1024, 8), N)
     assert timing.seconds == pytest.approx(inside + across)
 
 
@@ -329,8 +329,8 @@ def test_each_end_handles_a_message_after_the_other():
     # time, and the last message of a round waits for all turns before it.
     def seconds(make, *args):
         plan = make(n, *args)
-        return simulate.time(plan, top.ethernet(plan.nodes), 0,
-                             overhead=2e-6).seconds * 1e6
+        return simulate.timing(plan, top.ethernet(plan.nodes), 0,
+                               overhead=2e-6).seconds * 1e6
     levels = n.bit_length() - 1
     assert seconds(sch.sharded) == pytest.approx(2 * (n - 1) * 2)
     assert seconds(sch.gather_broadcast) == pytest.approx(2 * (n - 1) * 2)
@@ -359,8 +359,8 @@ def test_pipelining_without_a_barrier():
 # --- Timing ------------------------------------------------------------------
 
 def test_events_and_loads():
-    timing = simulate.time(sch.gather_broadcast(3), top.pcie_switch(3),
-                           16 * MB)
+    timing = simulate.timing(sch.gather_broadcast(3), top.pcie_switch(3),
+                             16 * MB)
     assert len(timing.events) == 4
     first, last = timing.events[0], timing.events[-1]
     assert first == (0.0, pytest.approx(2e-3), 1, Send(1, 0, 0, True))
@@ -384,19 +384,19 @@ def test_no_send_ends_before_it_starts():
     """Not even where its overhead is too short to be an event of its own."""
     plan = Schedule([[Send(0, 1, 0, False)], [Send(0, 1, 1, False)]], 2,
                     weights=[1, 0])
-    timing = simulate.time(plan, top.ethernet(2, 1e6), 1e6, barrier=False,
-                           overhead=1e-10)
+    timing = simulate.timing(plan, top.ethernet(2, 1e6), 1e6, barrier=False,
+                             overhead=1e-10)
     assert [event.end >= event.start for event in timing.events] == [True] * 2
 
 
 @pytest.mark.parametrize('barrier', [True, False])
 def test_nothing_to_send_takes_no_time(barrier):
-    timing = simulate.time(sch.ring(1), top.pcie_switch(1), MB, barrier)
+    timing = simulate.timing(sch.ring(1), top.pcie_switch(1), MB, barrier)
     assert timing.seconds == 0 and len(timing.events) == 0
     assert not list(timing.rates())
     assert set(timing.busy().values()) == {0}
-    empty = simulate.time(sch.ring(3), top.pcie_switch(3, latency=5e-4), 0,
-                          barrier)
+    empty = simulate.timing(sch.ring(3), top.pcie_switch(3, latency=5e-4), 0,
+                            barrier)
     assert empty.seconds == pytest.approx(4e-3) and not empty.load
 
 
@@ -408,8 +408,10 @@ def flows_on_one_link(n):
 
 
 @pytest.mark.parametrize('call, words', [
-    (lambda: simulate.time('ring', SWITCH, 1), 'schedule must be a Schedule'),
-    (lambda: simulate.time(sch.ring(2), 2, 1), 'topology must be a Topology'),
+    (lambda: simulate.timing('ring', SWITCH, 1),
+     'schedule must be a Schedule'),
+    (lambda: simulate.timing(sch.ring(2), 2, 1),
+     'topology must be a Topology'),
     (lambda: flows.flow(*flows_on_one_link(1), [[0]]), 'flow 0 waits for'),
     (lambda: flows.flow(*flows_on_one_link(3), [[], [2], [1]]),
      r'flow 1 waits for \[2\], and one'),

@@ -33,5 +33,5 @@ def test_the_end_of_a_step_is_that_of_the_chapter(case):
     link = _link(**case)
     for size in range(0, 61, 12):
         tasks = simulate_step(*link, bucket_size=size * 1e6)
-        buckets = [task.layers for task in tasks if task.what == 'push']
+        buckets = [task.layers for task in tasks if task.kind == 'push']
         assert end_of_step(buckets, *link) == pytest.approx(tasks[-1].end)

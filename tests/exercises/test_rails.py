@@ -18,7 +18,7 @@ def test_the_package_has_such_a_plan(machines, gpus):
     notes = notes_of(plan, machines * gpus)
     for check in rails.CHECKS.values():
         check.judge(notes, machines, gpus)
-    timing = simulate.time(plan, rails.cables(machines, gpus), 160e6)
+    timing = simulate.timing(plan, rails.cables(machines, gpus), 160e6)
     if machines > 1:
         cards = [load for (_, node), load in timing.load.items()
                  if str(node).startswith('rail')]
@@ -28,7 +28,7 @@ def test_the_package_has_such_a_plan(machines, gpus):
 
 def test_the_target_is_that_of_the_notebook():
     plans = strategies.hierarchical(4, 4), rails.one_speaker(4, 4)
-    ms = [1e3 * simulate.time(plan, rails.cables(4, 4), 160e6).seconds
+    ms = [1e3 * simulate.timing(plan, rails.cables(4, 4), 160e6).seconds
           for plan in plans]
     assert ms == pytest.approx([63.2, 252], rel=2e-3)
     assert ms[0] == pytest.approx(1e3 * rails.target_seconds(4, 4, 160e6))

@@ -26,9 +26,8 @@ def predict():
 
 @pytest.mark.parametrize('name', PLANS)
 def test_the_solution_counts_what_the_simulator_takes(predict, name):
-    plan = PLANS[name](8)
-    latencies, overheads, arrays = costs(plan).sum(axis=0)
-    assert predict(plan, 4_000, 2, 10, 3) == pytest.approx(
+    latencies, overheads, arrays = costs(name, 8).sum(axis=0)
+    assert predict(PLANS[name](8), 4_000, 2, 10, 3) == pytest.approx(
         2 * latencies + 3 * overheads + 400 * arrays)
 
 

@@ -501,10 +501,8 @@ def test_a_missing_push_is_explained_and_can_still_come():
     pulled(store.worker(1), 'w')
     store.worker(2).push(['v', 'w'], [full(1)] * 2)
     store.push('w', full(1))
-    start = time.monotonic()
     with pytest.raises(TimeoutError) as error:
         pulled(store, 'w')
-    assert time.monotonic() - start > 0.15
     first, *rest = str(error.value).splitlines()
     assert first == ("worker 0 waited 0.2 s for push('w') of worker 1 and "
                      'worker 3. Last calls:')
@@ -512,7 +510,7 @@ def test_a_missing_push_is_explained_and_can_still_come():
     assert calls[:2] == ["worker 0: pull('w')", "worker 1: pull('w')"]
     assert calls[2] == "worker 2: push(['v'" and calls[3] == (
         'worker 3: none since the start')
-    assert float(re.search(r', ([\d.]+) s ago$', rest[0])[1]) >= 0.2
+    assert all(re.search(r', [\d.]+ s ago$', line) for line in rest[:2])
     for rank in 1, 3:
         store.worker(rank).push('w', full(1))
     assert pulled(store, 'w') == [4, 4]

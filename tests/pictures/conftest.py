@@ -21,35 +21,36 @@ def texts():
 
 @pytest.fixture
 def readable():
-    """Check that a picture renders, and says in words what one sees.
+    """Check that a picture renders, and has an alternative text; its SVG.
 
     Axes, one or a list of them, stand for their figure.
     """
     def check(picture):
         one = picture[0] if isinstance(picture, list) else picture
         if hasattr(one, 'figure'):
-            check_figure(one.figure)
-        elif isinstance(one, Row):
-            for part in one.pictures:
-                check(part)
-        else:
-            check_drawing(one)
+            return check_figure(one.figure)
+        if isinstance(one, Row):
+            return ''.join(map(check, one.pictures))
+        return check_drawing(one)
     return check
 
 
 def check_drawing(drawing):
     assert isinstance(drawing, Drawing)
-    root = ElementTree.fromstring(drawing.svg())
+    svg = drawing.svg()
+    root = ElementTree.fromstring(svg)
     assert len(root) > 2  # more than patterns and ground
     assert root.get('aria-label') == drawing.alt
     assert len(drawing.alt) > 15
     assert 0 < drawing.width <= 760 and 0 < drawing.height <= 1000
+    return svg
 
 
 def check_figure(figure):
     """It renders, and none of its words is cut at its edge."""
     pyplot.close(figure)
-    ElementTree.fromstring(figures.svg(figure))
+    svg = figures.svg(figure)
+    ElementTree.fromstring(svg)
     assert any(one.lines or one.patches or one.collections or one.images
                for one in figure.axes)  # it is not empty
     assert len(figures.alt_text(figure)) > 15
@@ -59,3 +60,4 @@ def check_figure(figure):
     assert width <= 7.4 and height <= 10
     assert min(drawn.x0, drawn.y0) > -0.02
     assert drawn.x1 < width + 0.02 and drawn.y1 < height + 0.02
+    return svg

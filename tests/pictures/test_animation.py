@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.collectives import strategies as sch
-from d2lps.pictures.animation.__main__ import readme_pictures
 from d2lps.pictures.animation import layout
+from d2lps.pictures.animation.__main__ import readme_pictures
 from d2lps.pictures.animation.layout import choose
 from d2lps.pictures.animation.playtime import Looping
 from d2lps.pictures.animation.race import LINKS, PLANS, racers
@@ -20,7 +20,6 @@ from d2lps.pictures.animation.story import Message, Story, lanes
 from d2lps.pictures.drawing import color, width_of
 from d2lps.pictures.ideas import drawings as ideas
 from d2lps.pictures.ideas import for_readme
-from d2lps.units import with_unit
 from tests.plans import schedules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +32,7 @@ def circle(n):
 
 
 def timed(plan, place, **more):
-    return simulate.time(plan, place, NBYTES, **more)
+    return simulate.timing(plan, place, NBYTES, **more)
 
 
 SWITCH4, SWITCH8 = topology.pcie_switch(4), topology.pcie_switch(8)
@@ -95,7 +94,7 @@ def test_each_send_travels_once_a_play_when_the_simulator_says(made, use):
 def test_the_clock_says_who_is_done_and_nothing_moves_for_ever(made, use):
     svg, animation = made[use].svg(), made[use]
     for timing in animation.timings:
-        done = with_unit(timing.seconds, animation.clock.unit)
+        done = animation.clock.in_words(timing.seconds)
         assert f'done: {done}<' in svg
     assert not re.search('infinite|<script|http(?!://www.w3)', svg)
     assert 'prefers-reduced-motion:reduce){*{animation:none' in svg
@@ -148,7 +147,7 @@ def test_a_wrong_sum_has_no_tick_and_a_double_count_a_number():
 @given(schedules(5), st.booleans())
 def test_who_holds_what_is_what_the_schedule_says(plan, barrier):
     """After each round, and in each message."""
-    timing = simulate.time(plan, topology.ethernet(plan.nodes), 1e6, barrier)
+    timing = simulate.timing(plan, topology.ethernet(plan.nodes), 1e6, barrier)
     story, states = Story(timing), [*plan.states()]
     for message in story.messages:
         for k, chunk, held in zip(message.sends, message.chunks,
@@ -200,7 +199,7 @@ def test_what_loops_shows_the_same_as_what_plays_twice():
     """The simulator's times, as shares of a cycle without end."""
     animation = pictures.animate(*USES['gather, sharded'][0])
     loop = animation.looping().svg()
-    clock = Looping(animation.seconds, None, animation.clock.longer)
+    clock = Looping(animation.seconds, animation.clock.longer)
     frames = dict(re.findall(r'@keyframes (t\d+)\{(.*?\})\}', loop))
     rules = dict(re.findall(r'\.(t\d+)\{[^}]*animation:(t\d+)', loop))
     seen = 0

@@ -12,7 +12,7 @@ from d2lps.collectives.machines import command
 from d2lps.collectives.machines.examples import all_alike, posted
 from d2lps.pictures.book_pages import (GPUS, MODELS, answer, card_gbit,
                                        planner, your_server)
-from d2lps.planning import GPT3_175B, H100, LLAMA3_70B, plan
+from d2lps.planning import GPT3_175B, H100, LLAMA3_70B, best_divisions
 
 RESULTS = Path(__file__).parents[2] / 'notebooks/results'
 TABLE, LOG = (RESULTS / f'21-{name}.txt' for name in ('table', 'log'))
@@ -70,7 +70,7 @@ def test_what_is_pasted_stands_in_the_answer():
 
 
 def test_planner_ranks_as_plan_does():
-    table = plan(LLAMA3_70B, 64, 128, H100)
+    table = best_divisions(LLAMA3_70B, 64, 128, H100)
     shown = planner(PLAN)
     page = parsed(shown.html)
     rows = [[cell.text for cell in row('td')] for row in page('tr')[1:]]
@@ -102,7 +102,7 @@ def test_planner_says_what_it_would_take():
 def test_the_card_of_a_gpu_is_that_of_the_planner(name):
     fields = PLAN | {'gpu': name, 'network': f'{card_gbit(GPUS[name]):g}',
                      'domain': str(GPUS[name].domain)}
-    best = plan(LLAMA3_70B, 64, 128, GPUS[name]).iloc[0]
+    best = best_divisions(LLAMA3_70B, 64, 128, GPUS[name]).iloc[0]
     first = [cell.text for cell in parsed(planner(fields).html)('td')]
     assert first[:4] == [str(best[side]) for side in (
         'data', 'tensor', 'pipeline', 'context')]

@@ -9,10 +9,11 @@ import pytest
 
 from d2lps import figures, pictures
 from d2lps.collectives.machines.examples import all_alike, posted
-from d2lps.collectives.machines.expectation import expected
-from d2lps.collectives.machines.gpu_machine import machine_of
+from d2lps.collectives.machines.expectation import expected_bandwidth
+from d2lps.collectives.machines.gpu_machine import (from_nvidia_smi,
+                                                    machine_of)
 from d2lps.collectives.machines.wiring import Wiring
-from d2lps.collectives.topology import P3_CABLES, from_nvidia_smi, rings_of
+from d2lps.collectives.topology import P3_CABLES, rings_of
 from d2lps.pictures.drawing import width_of
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
 from d2lps.pictures.toys import explore_gpu_machine
@@ -303,12 +304,6 @@ def test_a_range_of_gpus_takes_part_as_in_the_command(shown, boxes):
     assert shown[-1].alt.startswith('4 of 8 V100;')
 
 
-@pytest.mark.parametrize('use', [5, '01', ['a'], [-1]])
-def test_gpus_that_take_part_are_a_list_of_numbers(use):
-    with pytest.raises(ValueError, match='use.* must be'):
-        pictures.ask_gpu_machine(use=use)
-
-
 def posted_log(gpu, last=''):
     """A log of nccl-tests on eight GPUs, up to 4 GiB at 130 GB/s."""
     ranks = [f'#  Rank {k} Group 0 Pid 9 on host device {k} [0x{k}a] {gpu}'
@@ -355,7 +350,8 @@ def test_numbers_are_written_without_powers(shown, boxes):
     told = shown[-1].alt
     assert re.search(r'Expected bus bandwidth: \d+ to \d+ GB/s', told)
     assert not re.search(r'\de\+', told)
-    found = expected(from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
+    found = expected_bandwidth(
+        from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, pd.DataFrame(
         {'size': [1000 << 20, 8 << 30], 'busbw': [1864e9, 1864e9]}))
     assert '1,860 GB/s at 1,000 MiB' in figures.alt_text(ax.figure)
@@ -372,7 +368,8 @@ EIGHT = 'HGX, 8 A100 and NVSwitch'
 
 
 def test_a_log_is_drawn_over_the_range(readable):
-    found = expected(from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
+    found = expected_bandwidth(
+        from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, log(230e9))
     readable(ax)
     assert ax.get_title('left') == 'healthy: 230 GB/s is in the range'
@@ -388,7 +385,8 @@ def test_a_log_is_drawn_over_the_range(readable):
 
 
 def test_it_is_drawn_where_one_says_and_a_bad_number_is_called_so():
-    found = expected(from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
+    found = expected_bandwidth(
+        from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, log(230e9))
     assert pictures.plot_expected(found, log(20e9), ax=ax) is ax
     assert 'below: 20 GB/s is 91% below the range' in (

@@ -10,7 +10,7 @@ from matplotlib import pyplot
 
 from d2lps import figures, recovery
 from d2lps.pictures import training_panel as panels
-from d2lps.pictures.widgets import NOT_RUN
+from d2lps.pictures.controls import NOT_RUN
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -246,4 +246,4 @@ def test_a_panel_does_not_keep_a_cluster_when_the_training_has_ended(
     gc.collect()
     assert gone() is None and one.cluster is None
     one.kill('server 0')
-    assert one._words.value == 'the training has ended'
+    assert one._message.value == 'the training has ended'

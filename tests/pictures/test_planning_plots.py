@@ -2,11 +2,12 @@
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot
+
 from d2lps.figures import alt_text
 from d2lps.pictures import plot_division, plot_parts, plot_published
-from d2lps.planning import (H100, LLAMA3_70B, Division, compare_runs, plan,
-                            read_runs)
-from matplotlib import pyplot
+from d2lps.planning import (H100, LLAMA3_70B, Division, best_divisions,
+                            compare_runs, read_runs)
 
 RUNS = (Path(__file__).resolve().parents[2]
         / 'notebooks/results/20-published-runs.csv')
@@ -37,7 +38,7 @@ def test_what_cannot_be_drawn_is_refused(division):
 
 
 def test_the_parts_of_a_step_make_its_bar():
-    table = plan(LLAMA3_70B, 64, 128, H100).iloc[[1, 7, -5]]
+    table = best_divisions(LLAMA3_70B, 64, 128, H100).iloc[[1, 7, -5]]
     ax = plot_parts(table)
     ends = {}
     for bar in ax.patches:
@@ -55,7 +56,7 @@ def test_the_parts_of_a_step_make_its_bar():
     assert plot_parts(table, 'abc').get_yticklabels()[2].get_text() == 'c'
 
 
-PLANNED = plan(LLAMA3_70B, 64, 128, H100).iloc[:2]
+PLANNED = best_divisions(LLAMA3_70B, 64, 128, H100).iloc[:2]
 
 
 @pytest.mark.parametrize('call, says', [

@@ -7,20 +7,14 @@ from matplotlib.colors import to_hex
 from d2lps import Operation, Timeline, devices, figures
 from d2lps.asynchrony.overlap import Task
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
-from d2lps.pictures import (
-    GREEN,
-    plot_comparison,
-    plot_messages,
-    plot_pipeline,
-    plot_step,
-    plot_timeline,
-    plot_timing,
-)
+from d2lps.pictures import (GREEN, plot_comparison, plot_messages,
+                            plot_pipeline, plot_step, plot_timeline,
+                            plot_timing)
 from d2lps.pictures.rows import draw_bars, new_figure, row_axes
 from d2lps.pipelines import one_f_one_b, time_passes
 
 SWITCH = topology.pcie_switch(4)
-TIMINGS = [simulate.time(getattr(strategies, name)(4), SWITCH, 160e6)
+TIMINGS = [simulate.timing(getattr(strategies, name)(4), SWITCH, 160e6)
            for name in ('ring', 'tree', 'sharded')]
 
 
@@ -123,15 +117,17 @@ def test_a_row_of_a_link_is_filled_as_far_as_it_was_busy():
         assert ax.get_xlim() == (0, pytest.approx(until))
         assert {pair: area / until for pair, area in filled.items()} == (
             pytest.approx(timing.busy(), abs=1e-4))
-    around = simulate.time(strategies.ring(4), topology.Topology([
+    around = simulate.timing(strategies.ring(4), topology.Topology([
         link for k in range(4) for link in topology.both_ways(
             k, (k + 1) % 4, 18e9)]), 160e6)
     assert [one.get_text() for one in plot_timing(around).get_yticklabels()
             ] == ['0 to 1', '1 to 2', '2 to 3', '3 to 0', '0 to 3', '1 to 0',
                   '2 to 1', '3 to 2']  # one direction, and then the other
-    few = plot_timing(timing, most=3, title='Few')
-    assert len(few.get_yticks()) == 3
-    assert few.get_title('left') == 'Few, the busiest 3 links'
+    place = topology.pcie_switch(13)
+    few = plot_timing(simulate.timing(strategies.ring(13), place, 1e6),
+                      title='Few')
+    assert len(few.get_yticks()) == 24
+    assert few.get_title('left') == 'Few, the busiest 24 links'
 
 
 def test_the_best_are_marked_and_no_number_is_on_the_dashed_line():
@@ -164,7 +160,7 @@ def test_panels_of_messages_share_their_axes():
 
 def test_a_later_message_hides_the_number_of_an_earlier_one():
     both = Schedule([[Send(1, 0, 0, True), Send(2, 0, 1, True)]], 3)
-    timing = simulate.time(both, topology.pcie_switch(3), 3e6)
+    timing = simulate.timing(both, topology.pcie_switch(3), 3e6)
     [ax] = plot_messages({'both': timing.events})
     drawn = [one for one in ax.get_children()
              if one in [*ax.patches, *ax.texts]]

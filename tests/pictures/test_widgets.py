@@ -6,7 +6,7 @@ import ipywidgets
 import pytest
 
 from d2lps.pictures import widgets
-from d2lps.pictures.controls import checkbox, choose, menu, steps
+from d2lps.pictures.controls import NOT_RUN, checkbox, choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 
 WIDGET = 'application/vnd.jupyter.widget-view+json'
@@ -34,12 +34,12 @@ def test_a_notebook_that_was_not_run_says_how_to_get_controls(shown):
     widgets.live_picture(lambda n: picture('three boxes'),
                          {'n': steps(7, 3, 'round')})
     data = shown[0]._repr_mimebundle_()
-    assert data['text/plain'] == widgets.NOT_RUN
+    assert data['text/plain'] == NOT_RUN
     assert data[WIDGET]['model_id'] == shown[0].model_id
     assert 'img' in shown[1]._repr_html_()
     # Our JupyterLab says so, too, where it would say that a widget is gone.
     [style] = Path(__file__).parents[2].glob('setup/jupyter/**/style.css')
-    assert f"content: '{widgets.NOT_RUN}'" in style.read_text()
+    assert f"content: '{NOT_RUN}'" in style.read_text()
 
 
 def test_controls_are_what_was_described(shown):

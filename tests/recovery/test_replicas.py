@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mxnet import np
 
 from d2lps.kvstore import place
-from d2lps.recovery import ReplicatedStore, chain, circle, position
+from d2lps.recovery import (ReplicatedStore, chain, circle, position,
+                            replicas)
 
 NAMES = {'numbers': range(10_000),
          'layers': [f'layer{k}.weight' for k in range(10_000)],
@@ -209,11 +210,20 @@ def test_nobody_sees_a_push_before_the_last_server_has_it():
     assert seen == [7, 7, 0, 0]
 
 
+@pytest.fixture(scope='module')
+def few_points():
+    """A circle with few points, which is made faster."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(replicas, 'circle', functools.partial(
+            circle, num_points=16))
+        yield
+
+
 @given(st.data())
-def test_any_history_gives_what_a_dict_gives(data):
+def test_any_history_gives_what_a_dict_gives(few_points, data):
     """Pushes, with deaths and newcomers at any of their messages."""
-    replicas = data.draw(st.integers(2, 4))
-    store, plain, newest = ReplicatedStore(5, replicas, 2, 16), {}, 5
+    copies = data.draw(st.integers(2, 4))
+    store, plain, newest = ReplicatedStore(5, copies, 2), {}, 5
     store.set_updater(lambda key, total, stored: stored.__iadd__(total))
     for key in 'abc':
         store.init(key, np.ones(1))
@@ -231,7 +241,7 @@ def test_any_history_gives_what_a_dict_gives(data):
         elif what == 'repair':
             store.repair()
             assert all(len(store.chain(key)) == min(
-                replicas, len(store.servers)) for key in plain)
+                copies, len(store.servers)) for key in plain)
 
     for k in range(data.draw(st.integers(1, 6))):
         key = data.draw(st.sampled_from('abc'))

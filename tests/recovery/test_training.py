@@ -196,7 +196,7 @@ def test_the_one_before_a_damaged_one_is_taken_by_all(tmp_path, unhurt):
     by_threads(2, tmp_path, 6)
     newest = tmp_path / 'step-00000006.checkpoint'
     newest.write_bytes(newest.read_bytes()[:-1])
-    with pytest.warns(UserWarning, match='step-00000006.* checksum'):
+    with pytest.warns(UserWarning, match='step-00000006.* damaged'):
         ends = by_threads(2, tmp_path)
     assert all(end.steps == STEPS - 4 and equal(end, unhurt[1])
                for end in ends)

@@ -86,9 +86,9 @@ def executed(notebook, exercise='tree', **options):
     return made, judge(exercise, made, cases, problems), problems
 
 
-def judged(course):
+def judged():
     """The solution of tree, as the grading hands it over."""
-    notebook = course.template('tree')
+    notebook = solution('tree')
     for cell in filter(is_grade, notebook.cells):
         cell.outputs = [new_output('stream', name='stdout', text='Right\n')]
     return notebook

@@ -57,11 +57,11 @@ def _display(kind, data, **more):
 SCRIPT = HTML[0]
 OUT = f'"><script>{JS}</script>'
 OUTPUTS = [
-    *(_display('text/html', one) for one in HTML),
+    *(_display('text/html', text) for text in HTML),
     _display('text/html', SCRIPT, metadata={'text/html': {'isolated': True}}),
     _display('application/javascript', JS), _display('image/svg+xml', SVG),
     _display('text/latex', f'$\\href{{javascript:{JS}}}{{x}}$'),
-    *(_display('text/markdown', one) for one in MARKDOWN),
+    *(_display('text/markdown', text) for text in MARKDOWN),
     _display('application/vnd.jupyter.widget-view+json', {'model_id': 'a'}),
     _display('application/vnd.vega.v5+json', {'data': {'url': f'/{PWNED}'}}),
     _display('application/json', {'a': SCRIPT}),
@@ -99,11 +99,11 @@ ATTACHMENTS = {'a.svg': {'image/svg+xml': _base64(SVG)},
 def hostile(notebook):
     """A graded notebook with all of it: a cell for each."""
     notebook.cells += [
-        *(new_markdown_cell(one, id=f'm{k}')
-          for k, one in enumerate(MARKDOWN)),
-        *(new_code_cell('1', outputs=[from_dict(one)], id=f'o{k}')
-          for k, one in enumerate(OUTPUTS)),
-        *(new_code_cell(one, id=f'c{k}') for k, one in enumerate((
+        *(new_markdown_cell(text, id=f'm{k}')
+          for k, text in enumerate(MARKDOWN)),
+        *(new_code_cell('1', outputs=[from_dict(output)], id=f'o{k}')
+          for k, output in enumerate(OUTPUTS)),
+        *(new_code_cell(source, id=f'c{k}') for k, source in enumerate((
             SCRIPT, f'%%html\n{SCRIPT}', SVG, f'%%javascript\n{JS}',
             '# &lt;b&gt;')))]
     return notebook

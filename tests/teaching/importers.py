@@ -26,9 +26,10 @@ def canvas(text, students):
     """
     header, *rows = table(text, ',;')
     assert len(header) > 3 and 'Student' in header[0] and 'ID' in header[1]
-    [section, *_] = [k for k, one in enumerate(header) if 'Section' in one]
-    titles = {k: re.sub(r' \(\d+\)$', '', one) for k, one in enumerate(header)
-              if k > section and not IGNORED.match(one)}
+    [section, *_] = [k for k, title in enumerate(header) if 'Section' in title]
+    titles = {k: re.sub(r' \(\d+\)$', '', title)
+              for k, title in enumerate(header)
+              if k > section and not IGNORED.match(title)}
     assert len({*titles.values()}) == len(titles)
     entered, points = {}, {}
     for row in rows:
@@ -63,38 +64,9 @@ def worksheet(text, maximum, modified):
         text = row[where['Grade']].strip().replace(',', '.')
         if text in ('', '-') or not 0 <= float(text) <= maximum:
             continue
-        if row[where['Last modified (grade)']] == modified[number]:
+        if (row[where['Last modified (grade)']] == modified[number]
+                and row[header.index('Grade can be changed')] != 'No'):
             taken[number] = float(text)
-    return taken
-
-
-class Ended(Exception):
-    """Moodle ends the whole import."""
-
-
-def report(text, by, columns, users):
-    """What Moodle's gradebook takes: (user, column) to a grade.
-
-    by: the column that tells users. columns: from those that a teacher maps
-    to the maximum of the item. users: what stands in the column `by`.
-    """
-    header, *rows = table(text, ',;\t:')
-    taken = {}
-    for row in rows:
-        user = row[header.index(by)]
-        if user not in users:
-            raise Ended(user)
-        for name, most in columns.items():
-            text = row[header.index(name)]
-            if text in ('', '-'):
-                continue
-            try:
-                grade = float(text)
-            except ValueError:
-                raise Ended(text) from None
-            if grade > most:
-                raise Ended(text)
-            taken[user, name] = grade
     return taken
 
 
@@ -104,7 +76,7 @@ def moodle_feedback(names, participants):
     The first part of a path that has four pieces between its underscores, of
     which the second is the number of a participant, tells whose file it is.
     """
-    found = {}
+    files_of = {}
     for name in names:
         parts = name.split('/')
         for k, part in enumerate(parts):
@@ -112,9 +84,9 @@ def moodle_feedback(names, participants):
             if (len(pieces) > 3 and pieces[1] in participants
                     and pieces[2:4] == ['assignsubmission', 'file']):
                 rest = '/'.join([*pieces[4:], *parts[k + 1:]])
-                found.setdefault(pieces[1], []).append(rest.strip('/'))
+                files_of.setdefault(pieces[1], []).append(rest.strip('/'))
                 break
-    return found
+    return files_of
 
 
 def canvas_feedback(names, submitted):
@@ -123,15 +95,15 @@ def canvas_feedback(names, submitted):
     submitted: from a user to the numbers of the submitted files, of which a
     name must have one.
     """
-    found = {}
+    files_of = {}
     for name in names:
-        pieces = [one for one in name.split('/')[-1].split('_')
-                  if one != 'LATE']
+        pieces = [piece for piece in name.split('/')[-1].split('_')
+                  if piece != 'LATE']
         if pieces[0] == 'anon':
             user, file = pieces[1:3]
         else:
-            user, file = [one for one in pieces if one.isdecimal()][:2]
+            user, file = [piece for piece in pieces if piece.isdecimal()][:2]
         if not pieces[-1].startswith('link') and file in submitted.get(
                 user, ()):
-            found.setdefault(user, []).append(name)
-    return found
+            files_of.setdefault(user, []).append(name)
+    return files_of

@@ -1,26 +1,28 @@
-"""`nbgrader collect` in a course of ours copies only files of students."""
+"""`nbgrader collect` in a course of ours: of each student's own files."""
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 
 import nbformat
 import pytest
 from handins import answered
-from nbgrader.api import Gradebook
 
 from teaching.course import Course
 from teaching.submissions import read_all
 
 pytestmark = pytest.mark.full
 SECRET = 'what only the teacher can read'
+RIGHT = nbformat.writes(answered())
 
 
 class Exchange:
-    """A course, with its exchange, into which students put folders."""
+    """A course and its exchange, into which students put folders."""
 
-    def __init__(self, folder):
-        self.course = Course.make(folder / 'course', ['tree']).folder
+    def __init__(self, folder, course):
+        self.course = folder / 'course'
+        shutil.copytree(course, self.course)
         with open(self.course / 'nbgrader_config.py', 'a') as config:
             config.write(f'c.Exchange.root = {str(folder / "exchange")!r}\n')
         self.inbound = folder / 'exchange' / 'd2lps' / 'inbound'
@@ -29,99 +31,105 @@ class Exchange:
     def name(self, student, day=20):
         return self.inbound / f'{student}+tree+2026-11-{day} 10:00:00 UTC+x'
 
-    def hand_in(self, student, day=20, text=None):
+    def hand_in(self, student, text=None, day=20):
         """A folder as `nbgrader submit` makes it."""
-        place = self.name(student, day)
-        place.mkdir()
-        (place / 'timestamp.txt').write_text(f'2026-11-{day} 10:00:00 UTC')
+        folder = self.name(student, day)
+        folder.mkdir()
+        (folder / 'timestamp.txt').write_text(f'2026-11-{day} 10:00:00 UTC')
         if text is not None:
-            (place / 'tree.ipynb').write_text(text)
-        return place
+            (folder / 'tree.ipynb').write_text(text)
+        return folder
 
     def collect(self, *options):
-        """What it says; from a student to what was read of it."""
+        """What the command says, and the submissions by student."""
         done = subprocess.run(
             [sys.executable, '-m', 'nbgrader', 'collect', 'tree', '--update',
              *options], cwd=self.course, text=True, capture_output=True,
             timeout=300)
         assert done.returncode == 0, done.stderr
         return done.stderr, {
-            one.student: one for one in read_all(self.course / 'submitted')}
+            submission.student: submission
+            for submission in read_all(self.course / 'submitted')}
 
 
 @pytest.fixture(scope='module')
-def exchange(tmp_path_factory):
-    return Exchange(tmp_path_factory.mktemp('exchange'))
+def course(tmp_path_factory):
+    return Course.make(tmp_path_factory.mktemp('course'), ['tree']).folder
 
 
-def test_links_pipes_and_files_of_others_are_left_out(exchange, tmp_path):
+@pytest.fixture
+def exchange(tmp_path, course):
+    return Exchange(tmp_path, course)
+
+
+def test_links_pipes_and_files_of_others_are_not_copied(exchange, tmp_path):
     secret = tmp_path / 'secret.ipynb'
     secret.write_text(SECRET)
-    right = nbformat.writes(answered())
-    exchange.hand_in('ada', text=right)
-    (exchange.hand_in('eve') / 'tree.ipynb').symlink_to(
-        exchange.course / 'source' / 'tree' / 'tree.ipynb')
-    eve = exchange.name('eve')
+    source = exchange.course / 'source' / 'tree'
+    exchange.hand_in('ada', RIGHT)
+    eve = exchange.hand_in('eve')
+    (eve / 'tree.ipynb').symlink_to(source / 'tree.ipynb')
     (eve / 'submission_secret.txt').symlink_to(secret)
     (eve / 'more').symlink_to(exchange.course, target_is_directory=True)
     (eve / 'nowhere').symlink_to('/nonexistent')
-    (eve / 'below').mkdir()
-    (eve / 'below' / 'buckets.ipynb').symlink_to(secret)
-    exchange.name('fay').symlink_to(exchange.course / 'source' / 'tree')
+    exchange.name('fay').symlink_to(source)
     os.mkfifo(exchange.hand_in('gus') / 'tree.ipynb')
-    deep = exchange.hand_in('ida', text=right).joinpath(*'d' * 99)
-    deep.mkdir(parents=True)
+    exchange.hand_in('ida', RIGHT).joinpath(*'d' * 99).mkdir(parents=True)
     if os.geteuid() == 0:
-        os.chown(exchange.hand_in('hal', text=SECRET) / 'tree.ipynb', 61_001,
-                 -1)
-    said, found = exchange.collect('--ExchangeCollect.check_owner=False')
-    assert 'tree.ipynb is left out' in said and 'it is no folder' in said
-    assert found['ada'].notebooks and not found['ada'].remarks
-    assert found['ida'].notebooks
-    for name in {'eve', 'fay', 'gus', 'hal'} & {*found}:
-        assert not found[name].notebooks
-        assert 'tree.ipynb is a link' in str(found[name].remarks['tree']), name
-    assert {'eve', 'fay', 'gus'} <= {*found}
-    submitted = exchange.course / 'submitted'
-    for path in submitted.rglob('*'):
-        assert not path.is_symlink() or not path.exists(), path
-        assert not path.is_file() or path.read_bytes() in (
-            right.encode(), b'2026-11-20 10:00:00 UTC'), path
+        os.chown(exchange.hand_in('hal', SECRET) / 'tree.ipynb', 61_001, -1)
+    said, submissions = exchange.collect('--ExchangeCollect.check_owner=False')
+    for path in exchange.inbound.iterdir():
+        assert (f'{path.name} is not collected' in said) == (
+            path.name[:3] in ('fay', 'gus', 'hal')), said
+    assert {student for student, submission in submissions.items()
+            if submission.notebooks} == {'ada', 'ida'}
+    assert not submissions['ada'].remarks
+    assert 'tree.ipynb is a link' in str(submissions['eve'].remarks['tree'])
+    for path in (exchange.course / 'submitted').rglob('*'):
+        assert path.is_symlink() or path.is_dir() or path.read_bytes() in (
+            RIGHT.encode(), b'2026-11-20 10:00:00 UTC'), path
 
 
-def test_nobody_hands_in_for_others(exchange):
-    """A folder with another's name does not hide what the other hands in."""
+def test_a_folder_of_another_user_is_not_collected(exchange):
+    """Nor does it displace the student's own folder, which is older."""
     me = pwd.getpwuid(os.getuid()).pw_name
-    exchange.hand_in('zoe', text=nbformat.writes(answered()))
-    exchange.hand_in(me, 20, text=nbformat.writes(answered()))
+    exchange.hand_in('zoe', SECRET)
+    exchange.hand_in(me, RIGHT)
     if os.geteuid() == 0:
-        for day in 18, 21:
-            os.chown(exchange.hand_in(me, day, text=SECRET), 61_001, -1)
-    with Gradebook(f'sqlite:///{exchange.course}/gradebook.db') as book:
-        book.update_or_create_assignment('tree', duedate='2026-11-19')
-    said, found = exchange.collect('--before-duedate')
-    assert 'zoe+tree+2026-11-20 10:00:00 UTC+x is refused: another user' in (
+        os.chown(exchange.hand_in(me, SECRET, day=21), 61_001, -1)
+    said, submissions = exchange.collect()
+    assert 'zoe+tree+2026-11-20 10:00:00 UTC+x is not collected: another' in (
         said)
-    assert 'zoe' not in found and found[me].notebooks
+    assert [*submissions] == [me] and submissions[me].notebooks
 
 
-def test_odd_names_and_times_stop_nobody(exchange):
-    right = nbformat.writes(answered())
+def test_odd_names_and_times_stop_no_other_student(exchange):
     for name in ('odd+tree+nonsense+x', 'odd+tree+', 'odd+tree+9' + 20 * '9',
-                 'odd+buckets+tree+2026-11-20 10:00:00 UTC'):
+                 'odd+buckets+tree+2026-11-20 10:00:00 UTC',
+                 '..+tree+2026-11-20 10:00:00 UTC+x'):
         (exchange.inbound / name).mkdir()
-    for student, time in ('bad', b'nonsense'), ('bit', b'\xff'), ('dir', b''):
-        path = exchange.hand_in(student, text=right) / 'timestamp.txt'
-        if time:
-            path.write_bytes(time)
-        else:
-            path.unlink()
-            path.mkdir()
-            (path / 'a.txt').write_text('a')
-    exchange.hand_in('zac', text=right)
-    for _ in range(2):  # the second reads what the first has copied
-        said, found = exchange.collect('--ExchangeCollect.check_owner=False')
-    assert 'odd+tree+nonsense+x is refused: its name tells no student' in said
-    for student in 'bad', 'bit', 'dir', 'zac':
-        assert found[student].notebooks, student
-    assert 'odd' not in found
+    times = {student: exchange.hand_in(student, RIGHT) / 'timestamp.txt'
+             for student in ('bad', 'bit', 'dir', 'fix')}
+    times['bad'].write_text('nonsense')
+    times['bit'].write_bytes(b'\xff')
+    times['dir'].unlink()
+    times['dir'].mkdir()
+    times['fix'].unlink()
+    times['fix'].symlink_to('/dev/zero')  # to read it has no end
+    exchange.hand_in('zac', RIGHT)
+    (exchange.course / 'submitted').mkdir()
+    (exchange.course / 'submitted' / 'non').touch()
+    exchange.hand_in('non', RIGHT)  # no folder of this name can be made
+    option = '--ExchangeCollect.check_owner=False'
+    exchange.collect(option)
+    for student in times:
+        exchange.hand_in(student, RIGHT, day=21)
+    said, submissions = exchange.collect(option)  # it reads the times
+    assert 'odd+tree+nonsense+x is not collected: ' in said
+    assert 'non+tree+2026-11-20 10:00:00 UTC+x is not collected' in said
+    assert not (exchange.course / 'tree').exists()  # for the student ..
+    assert {*submissions} == {*times, 'zac'}
+    for student, submission in submissions.items():
+        assert submission.notebooks, student
+        assert submission.times['tree'][:10] == (
+            '2026-11-21' if student in times else '2026-11-20'), student

@@ -2,27 +2,25 @@
 import html
 import re
 
-
-from teaching import feedback
-from teaching.judging import Verdict
-from teaching.results import Result
-from teaching.submissions import Submission
 from d2lps.exercises.checking import NO_ANSWER
+from teaching import feedback
+from teaching.records import Called, Result, Submission, Verdict
 
-ADA = Submission('ada', {}, {}, 'Ada <b>')
+ADA = Submission('ada', {}, {}, Called('Ada <b>'))
 PARTS = [(part, hidden) for part in ('sum', 'rounds', 'time')
          for hidden in (False, True)]
 
 
 def page(*wrong, **more):
     """Of a tree with these verdicts; a text for each check, or None."""
-    verdicts = [Verdict(*part, one, 2.) for part, one in zip(PARTS, wrong)]
-    points = sum(2. for one in wrong if one is None)
+    verdicts = [Verdict(*part, reason, 2.)
+                for part, reason in zip(PARTS, wrong)]
+    points = 2. * wrong.count(None)
     return feedback.page(ADA, [Result('ada', 'tree', points, 12., [],
                                       verdicts, **more)])
 
 
-def words(text):
+def text_of(text):
     return html.unescape(re.sub(r'\s+', ' ', re.sub('<[^>]*>', '', text)))
 
 
@@ -30,16 +28,16 @@ def test_no_answer_is_said_once():
     told = [f'With n = {k}: {NO_ANSWER}' if k % 2 == 0 else
             'your function stopped, or returned what is no answer at all.'
             for k in range(6)]
-    text = words(page(*told))
+    text = text_of(page(*told))
     assert text.count('here is no answer yet') == 1
     assert 'no answer at all' not in text and 'tree: 0 of 12' in text
-    half = words(page(*told[:4], None, None))
+    half = text_of(page(*told[:4], None, None))
     assert half.count('here is no answer yet') == 1 and '2 of 2, time' in half
 
 
 def test_a_reason_stands_there_once():
     long = 'your function stopped with NameError: name Send is not defined'
-    text = words(page(f'With n = 2: {long}', 'other', f'With n = 8: {long}',
+    text = text_of(page(f'With n = 2: {long}', 'other', f'With n = 8: {long}',
                       'other', None, None))
     assert text.count(long) == 1 and text.count('not yet: other') == 1
     assert '0 of 2, rounds: not yet: as in sum' in text

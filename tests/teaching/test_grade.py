@@ -1,5 +1,6 @@
 """What a teacher types, and what is done and said then."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,15 +45,14 @@ def test_results_depend_on_the_lesson_that_judges_them():
     assert any('class Schedule' in code for code in _judging_code())
 
 
-@pytest.mark.parametrize('options, words', [
+@pytest.mark.parametrize('options, message', [
     ((), 'FROM has no exercise in it'),
     (['--exercises', 'treee'], 'EXERCISES must be among .* treee'),
-    (['--again', 'bob'], 'AGAIN must name students; there is no bob'),
     (['--late', '200'], 'LATE must be a percentage')])
 def test_what_is_typed_wrongly_is_said_before_anything(
-        tmp_path, options, words):
+        tmp_path, options, message):
     (tmp_path / 'ada').mkdir()
-    with pytest.raises(SystemExit, match=words):
+    with pytest.raises(SystemExit, match=message):
         main([str(tmp_path), '--walls', 'none', *options])
 
 
@@ -62,26 +62,16 @@ def test_without_walls_one_has_to_say_so(tmp_path, monkeypatch):
         main([str(tmp_path)])
 
 
-HOLDS = ('import sys; from pathlib import Path; from teaching.grading import '
-         'alone_in\nwith alone_in(Path(sys.argv[1])): print("here", '
-         'flush=True); sys.stdin.read()')
-
-
 def test_two_gradings_do_not_write_into_one_folder(tmp_path):
     hand_in(tmp_path, 'ada', answered())
-    (tmp_path / 'out').mkdir()
-    with subprocess.Popen(
-            [sys.executable, '-c', HOLDS, tmp_path / 'out'], cwd=ROOT,
-            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == 'here\n'
-        with pytest.raises(SystemExit, match='another grading writes into '
-                           f'.*out: process {other.pid} on .*, since'):
-            main([str(tmp_path / 'in'), '--to', str(tmp_path / 'out'),
-                  '--walls', 'none'])
-        other.stdin.close()
-    # What is left of it, or of a grading that was killed, does not matter.
-    with alone_in(folder_for_results(tmp_path / 'out', tmp_path / 'in')):
-        assert [path.name for path in (tmp_path / 'out').iterdir()] == [LOCK]
+    to = folder_for_results(tmp_path / 'out', tmp_path / 'in')
+    with alone_in(to), pytest.raises(
+            SystemExit, match='another grading writes into '
+            f'.*out: process {os.getpid()} on .*, since'):
+        main([str(tmp_path / 'in'), '--to', str(to), '--walls', 'none'])
+    # The file of an earlier grading, or of a killed one, does not matter.
+    with alone_in(folder_for_results(to, tmp_path / 'in')):
+        assert [path.name for path in to.iterdir()] == [LOCK]
 
 
 CLEANS = '''
@@ -149,11 +139,11 @@ def test_what_is_missing_stays_and_what_nobody_asked_for_does_not_count(
     page = tmp_path / 'out' / 'feedback' / 'ada.html'
     assert 'minibatch' not in page.read_text()
     (tmp_path / 'in' / 'bob' / 'minibatch.ipynb').unlink()
-    second = graded(tmp_path, '--exercises', 'tree', 'minibatch',
-                    '--again', 'ada')
+    shutil.rmtree(tmp_path / 'out' / 'results' / 'ada')  # to grade her again
+    second = graded(tmp_path, '--exercises', 'tree', 'minibatch')
     said = capsys.readouterr().out
     assert 'bob, minibatch: not handed in this time' in said
-    assert '1 notebooks graded' in said
+    assert '2 students, 1 notebook graded' in said
     assert second['bob', 'minibatch']['points'] == '10'
     assert second['ada', 'minibatch']['points'] == '0'
 
@@ -184,8 +174,8 @@ def test_it_can_be_ended_and_what_was_graded_stays(tmp_path):
             grading.kill()
         assert grading.returncode == 1
         assert said.strip() == (
-            'd2lps: ended before all were graded; what was graded stays, and '
-            'the same again goes on from there')
+            'd2lps: ended before all were graded; the results so far stay, '
+            'and the same command goes on from there')
         assert not list(temporary.glob('*'))
     hand_in(tmp_path, 'anna', answered())
     assert graded(tmp_path)['anna', 'tree']['points'] == '10'

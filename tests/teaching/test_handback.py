@@ -63,7 +63,7 @@ def packed(folder, *names):
         (folder / 'in' / name).write_text('{"cells": []}')
     submissions = read_all(folder / 'in')
     Results(folder / 'out', submissions).write(
-        *(one.student for one in submissions))
+        *(submission.student for submission in submissions))
     for _ in range(2):  # an archive of ours is made anew
         main(folder / 'out', folder / 'pages.zip')
     with zipfile.ZipFile(folder / 'pages.zip') as archive:

@@ -45,11 +45,11 @@ def course(tmp_path_factory):
     """Of eve, as we enter her; of raw, the notebook as a student has it."""
     made = Course.make(tmp_path_factory.mktemp('hostile') / 'course', ['tree'])
     for student in 'eve', 'raw':
-        made.grade(student, 'tree', hostile(judged(made)))
+        made.grade(student, 'tree', hostile(judged()))
     place = made.folder / 'autograded' / 'raw' / 'tree' / 'tree.ipynb'
-    notebook = judged(made)  # without what would end nbconvert
-    notebook.cells += [nbformat.v4.new_markdown_cell(one)
-                       for one in HTML[:5]]
+    notebook = judged()  # without what would end nbconvert
+    notebook.cells += [nbformat.v4.new_markdown_cell(html)
+                       for html in HTML[:5]]
     place.write_text(json.dumps(notebook))
     return made
 
@@ -110,8 +110,9 @@ def seen(page, address, token, path, ready):
     """What a page asked for, with PWNED in it, when all of it was shown."""
     asked = []
     # Of words that may be a file's name, JupyterLab asks whether it is there.
-    page.on('request', lambda one: asked.append(one.url)
-            if PWNED in one.url and 'resolvePath' not in one.url else None)
+    page.on('request', lambda request: asked.append(request.url)
+            if PWNED in request.url and 'resolvePath' not in request.url
+            else None)
     page.goto(f'{address}/{path}?token={token}')
     page.wait_for_selector(ready, state='attached')
     return asked

@@ -61,29 +61,29 @@ def view(folder):
     In a folder, `home` and `srv` are what /home and /srv are in there.
     Processes in there end with the first one.
     """
-    words = ['bwrap', '--dev-bind', '/', '/', '--unshare-pid',
+    options = ['bwrap', '--dev-bind', '/', '/', '--unshare-pid',
              '--die-with-parent', '--cap-add', 'CAP_SYS_ADMIN']
     for path in map(Path, dict.fromkeys([
             sys.base_prefix, sys.prefix, str(ROOT), str(folder)])):
         parents = [*reversed(path.parents)]
-        closed = [k for k, one in enumerate(parents)
-                  if not one.stat().st_mode & 0o001]
+        closed = [k for k, parent in enumerate(parents)
+                  if not parent.stat().st_mode & 0o001]
         if closed:  # in its place a folder with nothing but this path in it
-            for k, one in enumerate(parents[closed[0]:]):
-                if str(one) not in words:
-                    words += ['--perms', '0755', '--dir' if k else '--tmpfs',
-                              str(one)]
-            words += ['--bind', str(path), str(path)]
+            for k, parent in enumerate(parents[closed[0]:]):
+                if str(parent) not in options:
+                    options += ['--perms', '0755', '--dir' if k else '--tmpfs',
+                              str(parent)]
+            options += ['--bind', str(path), str(path)]
     for name in 'home', 'srv':
-        words += ['--bind', str(folder / name), f'/{name}']
+        options += ['--bind', str(folder / name), f'/{name}']
     for name, form in (('passwd', '{0}:x:{1}:{1}::/home/{0}:/bin/bash\n'),
                        ('group', '{0}:x:{1}:\n')):
         text = Path('/etc', name).read_text() + ''.join(
             form.format(*user) for user in USERS.items())
         (folder / name).write_text(text)
-        words += ['--ro-bind', str(folder / name), f'/etc/{name}']
+        options += ['--ro-bind', str(folder / name), f'/etc/{name}']
     # bwrap's own /proc would be too little for the bwrap of a grading.
-    return [*words, '--chdir', str(folder / 'state'), 'sh', '-c',
+    return [*options, '--chdir', str(folder / 'state'), 'sh', '-c',
             'mount -t proc proc /proc && exec "$@"', 'sh']
 
 
@@ -99,9 +99,9 @@ def running_hub(folder):
         (folder / 'home' / name).mkdir(mode=0o700)
         os.chown(folder / 'home' / name, number, number)
     sockets = [socket.create_server(('127.0.0.1', 0)) for _ in range(3)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [server.getsockname()[1] for server in sockets]
+    for server in sockets:
+        server.close()
     (folder / 'state' / 'config.py').write_text(CONFIG.format(*ports))
     with open(folder / 'said', 'w') as said:
         hub = subprocess.Popen(
@@ -149,8 +149,8 @@ class Desk:
             said, deadline = '', time.monotonic() + LIMIT
             while not (end := re.search(r'<(\d+)>', said)):
                 assert time.monotonic() < deadline, f'{command}: {said}'
-                kind, *words = json.loads(terminal.recv())
-                said += ''.join(words) if kind == 'stdout' else ''
+                kind, *texts = json.loads(terminal.recv())
+                said += ''.join(texts) if kind == 'stdout' else ''
         assert end[1] == '0', said
         return said
 
@@ -178,13 +178,13 @@ def test_from_release_to_feedback(tmp_path):
         assert 'lovelace' in said and 'cheating' not in said
         said = teacher.types(f'cd {ROOT} && python -m teaching.grade '
                              '~/course/submitted --to ~/graded')
-        assert '1 students' in said
+        assert '1 student, 1 notebook graded' in said
         teacher.types(f'cd {ROOT} && python -m teaching.handback ~/graded '
                       '~/course')
         teacher.types('cd ~/course && nbgrader release_feedback tree')
         student.types('nbgrader fetch_feedback tree')
-        [page] = [one['path'] for folder in student.reads('tree/feedback')
-                  for one in student.reads(folder['path'])]
+        [page] = [entry['path'] for folder in student.reads('tree/feedback')
+                  for entry in student.reads(folder['path'])]
         assert 'Exercises: lovelace' in student.reads(page)
         assert '10 of 10' in student.reads(page)
         for folder in ('/home/noether/course',

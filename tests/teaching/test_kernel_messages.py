@@ -69,30 +69,30 @@ def with_messages(notebook):
 def test_no_message_ends_the_grading():
     """Nor changes the points: what is no message is not listened to."""
     made, verdicts, _ = executed(with_messages(answered()))
-    assert len(verdicts) == 6 and not any(one.wrong for one in verdicts)
+    assert [verdict.wrong for verdict in verdicts] == [None] * 6
     said = [output for cell in made.cells for output in
             cell.get('outputs', ()) if output.output_type == 'error']
     assert not said, said  # each of them was sent
     nbformat.validate(made)
     nbformat.writes(made).encode()  # a file can have it
     _, verdicts, _ = executed(with_messages(released()))
-    assert len(verdicts) == 6 and all(one.wrong for one in verdicts)
+    assert len(verdicts) == 6 and all(verdict.wrong for verdict in verdicts)
 
 
 def test_who_never_stops_sending_is_stopped(monkeypatch):
     """Also what is for nobody: others, and the clock, have their turn."""
-    monkeypatch.setattr(executing, 'SECONDS', 3)
+    monkeypatch.setattr(executing, 'SECONDS', 1)
     notebook = released()
     for _ in range(3):
         with_cell(notebook, SENDS + "while True:\n"
                   "    signed(header(), {'msg_id': 'b'}, {}, text)")
     _, verdicts, _ = executed(notebook)
-    assert all(one.wrong for one in verdicts)
+    assert all(verdict.wrong for verdict in verdicts)
 
 
 def test_a_message_of_a_check_cell_is_judged_or_wrong():
     """Notes of odd types, beside those that the check hands over."""
-    for notes in '5', "[5]", "'['", "'[{}]' * 9":
+    for notes in '[5]', "'[{}]' * 9":
         notebook = answered()
         answer_cell(notebook).source += (
             f'\n{SENDS}\nright = up_and_down\ndef up_and_down(n):\n'
@@ -102,4 +102,5 @@ def test_a_message_of_a_check_cell_is_judged_or_wrong():
         _, verdicts, _ = executed(notebook)
         assert len(verdicts) == 6
         is_text = notes.startswith("'")  # else it is not listened to
-        assert all(bool(one.wrong) == is_text for one in verdicts), verdicts
+        assert all(bool(verdict.wrong) == is_text
+                   for verdict in verdicts), verdicts

@@ -49,7 +49,8 @@ def run(code, **options):
     """The points of a right answer with a cell of code above it, and why a
     cell has no outputs."""
     _, verdicts, problems = executed(with_cell(answered(), code), **options)
-    return sum(one.points for one in verdicts if not one.wrong), problems
+    return sum(verdict.points for verdict in verdicts
+               if not verdict.wrong), problems
 
 
 @needs_affinity
@@ -100,7 +101,7 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
                                              f'name = {student!r}'))
     started, at_work = [], []
 
-    async def busy(notebook, cases, slot, behind_walls, alone, modules):
+    async def busy(notebook, cases, slot, behind_walls, alone):
         name = next(cell.source for cell in notebook.cells
                     if cell.source.startswith('name = '))
         started.append((name[8:11], alone))
@@ -109,15 +110,14 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
         try:
             if name[8:11] != 'eve' and not alone:
                 raise Disturbed
-            return await execute(notebook, cases, slot, behind_walls, alone,
-                                 modules)
+            return await execute(notebook, cases, slot, behind_walls, alone)
         finally:
             at_work.remove(name)
     monkeypatch.setattr(grading, 'execute', busy)
     rows = graded(tmp_path)
     assert sorted(started) == [('ada', False), ('ada', True), ('bob', False),
                                ('bob', True), ('eve', False)]
-    assert [(one['points'], one['remarks']) for one in rows.values()] == [
+    assert [(row['points'], row['remarks']) for row in rows.values()] == [
         ('10', '')] * 3
 
 
@@ -141,8 +141,8 @@ os.wait()
 time.sleep(1)
 {ends}
 ''', behind_walls=behind_walls)
-    left = [one for one in psutil.process_iter(['cmdline'])
-            if f'time.sleep({seconds})' in str(one.info['cmdline'])]
-    for one in left:
-        one.kill()
+    left = [process for process in psutil.process_iter(['cmdline'])
+            if f'time.sleep({seconds})' in str(process.info['cmdline'])]
+    for process in left:
+        process.kill()
     assert not left

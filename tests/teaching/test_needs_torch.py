@@ -20,4 +20,4 @@ def test_the_table_the_page_and_the_terminal_say_so(tmp_path, capsys,
     page = (tmp_path / 'out' / 'feedback' / 'ada.html').read_text()
     assert '0 of 10 points' in page and page.count('no points yet') == 1
     said = capsys.readouterr().out
-    assert f'1 notebooks are not graded, of {first}. {NO_TORCH}' in said
+    assert f'not graded: 1 notebook of {first}. {NO_TORCH}' in said

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from teaching import spreadsheets
-from teaching.results import Result, Results
-from teaching.submissions import Submission
+from teaching.records import Called, Result, Submission
+from teaching.results import Results
 
 
 def cells(text, separator=','):
@@ -28,14 +28,13 @@ def some(student, exercise, points, remarks=(), **more):
 
 
 def test_a_row_for_each_student(tmp_path):
-    people = [Submission('a_b', {}, {'': ['a link']}, 'a∕b 🙂'),
-              Submission('bob', {}, {}, 'bob'),
-              Submission('eve', {}, {}, 'Eve =1')]
+    people = [Submission('a_b', {}, {'': ['a link']}, Called('a∕b 🙂')),
+              Submission('bob', {}, {}, Called('bob')),
+              Submission('eve', {}, {}, Called('Eve =1'))]
     results = Results(tmp_path, people)
-    for one in (some('a_b', 'tree', 7.5), some('a_b', 'buckets', None,
-                                               ['not graded']),
-                some('bob', 'tree', 0., ['missing'])):
-        results.add(one)
+    results.add(some('a_b', 'tree', 7.5))
+    results.add(some('a_b', 'buckets', None, ['not graded']))
+    results.add(some('bob', 'tree', 0., ['missing']))
     text = (tmp_path / 'students.csv').read_bytes()
     assert text.startswith('\ufeff'.encode())  # or Excel spoils umlauts
     header, *rows = cells(text.decode('utf-8-sig'))

@@ -127,17 +127,6 @@ def test_root_with_idx_files_is_read(idx_folder, name, suffix):
     onp.testing.assert_allclose(X.asnumpy(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize('images, labels, words', [
-    (onp.zeros((2, 28, 28)), onp.zeros(2, int), 'images must be .* bytes'),
-    (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(3, int), 'labels .* were 3'),
-    (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(2), 'labels must be an arr'),
-    (onp.zeros((2, 28, 28), 'uint8'), onp.array([-1, 9]),
-     'labels must be from 0 to 9; they were from -1 to 9')])
-def test_bad_images_and_labels_are_explained(images, labels, words):
-    with pytest.raises(ValueError, match=f'^{words}'):
-        Batches(images, labels, 2)
-
-
 def test_loaded_digits_cannot_be_changed():
     for batches in load_data(8):
         for array in batches.images, batches.labels:

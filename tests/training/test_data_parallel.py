@@ -163,13 +163,6 @@ def test_one_copy_cannot_serve_two_devices():
     assert all(map(onp.array_equal, *map(numbers, two)))
 
 
-def test_accuracy_needs_minibatches_of_numbers_with_labels():
-    X, y = next(iter(load_data(30)[0]))
-    for bad in (with_nan(X), y), (X, y + 100), (X, y, y):
-        with pytest.raises(ValueError, match='data_iter must '):
-            evaluate_accuracy([bad], copies(2), devices(2))
-
-
 def test_a_learning_rate_beyond_all_floats_is_refused():
     with pytest.raises(ValueError, match='^lr must be .* 1e.10'):
         d2lps.train(1, 30, 1e11, show=False)

@@ -1,4 +1,4 @@
-"""Networks cut by layers and by channels compute what one device does."""
+"""A network cut by channels computes what one device does."""
 import numpy as onp
 import pytest
 from mxnet import autograd
@@ -6,8 +6,7 @@ from mxnet import autograd
 import d2lps
 from d2lps import devices, get_params, init_params, load_data, loss
 from d2lps.training import lenet
-from d2lps.training.partition import (network_partition, split_by_channel,
-                                      split_by_layer)
+from d2lps.training.partition import split_by_channel
 from layerwise import layer_partition
 
 BATCH = 12
@@ -36,36 +35,6 @@ def assert_close(found, expected):
     assert len(found) == len(expected)
     for a, b in zip(found, expected):
         onp.testing.assert_allclose(a, b, atol=1e-4)
-
-
-@pytest.mark.parametrize('cut', [1, 2, 3])
-def test_network_partition_is_one_device(batch, one_device, cut):
-    stages = split_by_layer(init_params(), devices(2), cut)
-    assert [len(stage) for stage in stages] == [2 * cut, 8 - 2 * cut]
-    for stage, device in zip(stages, devices(2)):
-        assert {param.ctx for param in stage} == {device}
-    l = network_partition(*batch, stages, devices(2))
-    assert l.ctx == devices(2)[1]
-    gradients = [param.grad.asnumpy() for stage in stages for param in stage]
-    assert_close([l.asnumpy(), *gradients], [one_device[0], *one_device[1]])
-
-
-@pytest.mark.parametrize('cut', [1, 3])
-def test_network_partition_moves_one_interface_there_and_back(batch, cut):
-    stages = split_by_layer(init_params(), devices(2), cut)
-    with d2lps.Traffic() as traffic:
-        network_partition(*batch, stages, devices(2))
-    interface = BATCH * OUTPUTS[cut - 1] * 4
-    assert traffic.links == {('cpu(0)', 'cpu(1)'): interface + BATCH * 4,
-                             ('cpu(1)', 'cpu(0)'): interface}
-
-
-@pytest.mark.parametrize('cut, k', [(0, 2), (4, 2), (2, 3)])
-def test_bad_cut_is_explained(cut, k):
-    words = ('^devices must be a list of two' if k != 2 else
-             f'^cut must be a whole number from 1 to 3.* it was {cut}')
-    with pytest.raises(ValueError, match=words):
-        split_by_layer(init_params(), devices(k), cut)
 
 
 def test_each_device_has_its_share_of_every_layer():

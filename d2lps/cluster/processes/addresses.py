@@ -1,4 +1,4 @@
-"""Where a cluster's processes run, and at what addresses.
+"""The places of a cluster's processes, and their addresses.
 
 `LocalPlaces` is the reader's machine, and `UnixSocketPlaces` the same without
 a port.  A slow network has the same attributes and methods: see
@@ -9,26 +9,23 @@ import random
 import secrets
 import socket
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from d2lps.cluster.processes import sockets
-from d2lps.cluster.processes.process import (KeeperConnection, Process,
-                                             start_here)
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
 PORTS = range(10_000, 32_000)
 
 
-def is_free(address: str, port: int) -> bool:
-    """Can a program listen on this port just now?"""
-    with socket.socket() as one:
+def is_free(port: int) -> bool:
+    """Can a program listen on this port of LOOPBACK just now?"""
+    with socket.socket() as listener:
         # A port is free, too, while its last connections fade away.
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            one.bind((address, port))
-            one.listen()
+            listener.bind((LOOPBACK, port))
+            listener.listen()
         except OSError:
             return False
     return True
@@ -36,50 +33,44 @@ def is_free(address: str, port: int) -> bool:
 
 def free_ports(n: int) -> list[int]:
     """`n` ports of this machine that nobody uses just now, in order."""
-    found: list[int] = []
+    ports: list[int] = []
     for port in random.sample(PORTS, 1000):
-        if len(found) < n and is_free(LOOPBACK, port):
-            found.append(port)
-    if len(found) < n:
+        if len(ports) < n and is_free(port):
+            ports.append(port)
+    if len(ports) < n:
         raise OSError(f'no {n} free ports from {PORTS[0]} to {PORTS[-1]}')
-    return sorted(found)
+    return sorted(ports)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A place for a process.
 
     Attributes:
-        keeper: who keeps it there.
         address: where MXNet listens there, and the others find it.
-        host: which one of a slow network it is.
+        host: its number in a slow network.
     """
-    keeper: KeeperConnection
     address: str = LOOPBACK
     host: int = 0
-
-    def add(self, role: str, rank: int, env: dict[str, str],
-            **job: Any) -> Process:
-        """Have a process started here, with more environment `env`."""
-        return self.keeper.add(role, rank, env=env, host=self.host, **job)
 
 
 class LocalPlaces:
     """All processes on this machine; they talk on loopback only.
 
     Attributes:
-        keepers: what starts and ends the processes.
         head: the place of the scheduler.
         workers, servers: a `Place` for each.
+        name: what the keeper is called.
+        network: what the keeper has to make, see `messages.Begin`.
         env: what else MXNet has to find in its environment.
         card: the network interface that PyTorch's Gloo shall use.
     """
+    name = 'keeper'
+    network: dict[str, Any] | None = None
     env: dict[str, str] = {}
     card = 'lo0' if sys.platform == 'darwin' else 'lo'
 
     def __init__(self, num_workers: int, num_servers: int) -> None:
-        self.keepers = [self.keeper()]
-        self.head = Place(self.keepers[0])
+        self.head = Place()
         self.workers = [self.head] * num_workers
         self.servers = [self.head] * num_servers
 
@@ -91,33 +82,13 @@ class LocalPlaces:
         left = len(self.workers) - lost
         return type(self)(left, len(self.servers)) if left else None
 
-    def keeper(self, name: str = 'keeper', **begin: Any) -> KeeperConnection:
-        """A keeper on this machine."""
-        return KeeperConnection(name, start_here(), path=sys.path[:], **begin)
+    def traffic(self, keeper: int) -> dict[str, tuple[int, int]]:
+        """{host: (bytes received, bytes sent)} so far.
 
-    def use_answers(self) -> None:
-        """Use what the keepers have said of their places.
-
-        Raises:
-            OSError: if this machine does not permit what is wanted.
+        keeper: its process id.
         """
-
-    def traffic(self) -> dict[str, tuple[int, int]]:
-        """{host: (bytes received, bytes sent)} so far."""
         raise ValueError('only a slow network counts the bytes on its '
                          'links: Cluster(network=Network())')
-
-    def is_free(self, port: int) -> bool:
-        """May the scheduler have this port?"""
-        return is_free(self.head.address, port)
-
-    def reserve(self, port: int) -> None:
-        """Reserve the scheduler's port; OSError if it is taken.
-
-        (A TCP port cannot be reserved; it is only tried here.)
-        """
-        if not self.is_free(port):
-            raise OSError(f'port {port} is in use')
 
     def free_ports(self, n: int) -> list[int]:
         """Ports for scheduler, servers and workers, in order."""
@@ -131,7 +102,7 @@ class LocalPlaces:
 
     def master(self) -> tuple[str, int]:
         """Address and port at which other libraries may meet."""
-        [port] = self.free_ports(1)
+        [port] = free_ports(1)  # they take no Unix socket
         return self.workers[0].address, port
 
 
@@ -144,52 +115,16 @@ class UnixSocketPlaces(LocalPlaces):
     """
     env = {'DMLC_LOCAL': '1'}
 
-    def is_free(self, port: int) -> bool:
-        return not os.path.lexists(sockets.socket_of(port))
-
-    def reserve(self, port: int) -> None:
-        # The scheduler's socket will replace this one.
-        with socket.socket(socket.AF_UNIX) as empty:
-            try:
-                empty.bind(sockets.socket_of(port))
-            except OSError as error:
-                raise OSError(f'port {port} is in use: {error}') from None
-
     def free_ports(self, n: int) -> list[int]:
-        found: set[int] = set()
-        while len(found) < n:
+        ports: set[int] = set()
+        while len(ports) < n:
             port = 2 ** 16 + secrets.randbelow(2 ** 31 - 2 ** 16)
-            if self.is_free(port):
-                found.add(port)
-        return sorted(found)
+            if not os.path.lexists(sockets.socket_of(port)):
+                ports.add(port)
+        return sorted(ports)
 
     def peers(self, folder: str) -> list[str]:
         return [f'{folder}/peer-{rank}' for rank in range(len(self.workers))]
-
-    def master(self) -> tuple[str, int]:
-        [port] = free_ports(1)  # other libraries take no Unix socket
-        return LOOPBACK, port
-
-
-def check_process(processes: int) -> None:
-    """Check that this process can start so many others.
-
-    Raises:
-        OSError: if not; it says what to do.
-    """
-    import resource
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        raise OSError('the working folder has been deleted; go to another '
-                      "first, for example with os.chdir('/')") from None
-    # A keeper takes three pipes for each; a few more are open now and then.
-    needed = len(os.listdir('/dev/fd')) + 50 + 4 * processes
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= limit < needed:
-        raise OSError(f'this cluster may need {needed} open files in one '
-                      f'process, and the limit is {limit}; raise it: ulimit '
-                      f'-n {max(1024, needed)}, and start Python again')
 
 
 def unix_socket_places(num_workers: int, num_servers: int) -> UnixSocketPlaces:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from threading import TIMEOUT_MAX
 from typing import Any, Protocol, TypeAlias
 
-from d2lps.annotations import Message
+from d2lps.cluster import messages
 from d2lps.cluster.processes import cells
 
 # Whom a worker waited for, in which round, and whether that one had closed
 # its connection.
 Wait: TypeAlias = tuple[int, int, bool]
+FromCall: TypeAlias = messages.Printed | messages.ResultPart | messages.Done
 REPORT_PATIENCE = 2.0  # seconds until the reader hears who waits in vain
 
 
@@ -41,7 +42,7 @@ class WorkerError(RuntimeError):
                  waits: dict[int, Wait] | None = None) -> None:
         self.errors, self.first = errors, first_of(waits)
         self.reports = errors, [*tracebacks], waits or {}
-        lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
+        lines = [f'worker {rank}: {text}' for rank, text in errors.items()]
         if self.first is not None:
             lines.append('The chain of waiting workers leads to worker '
                          f'{self.first}.')
@@ -50,12 +51,12 @@ class WorkerError(RuntimeError):
             self.add_note(f'On worker {rank}:\n{text.rstrip()}')
 
     def _render_traceback_(self):
-        """What a notebook shows; how `%%px` works is of no interest."""
+        """The lines that a notebook shows, without those of `%%px` itself."""
         return [*self.__notes__, '', f'WorkerError: {self}']
 
 
 def first_of(waits: dict[int, Wait] | None) -> int | None:
-    """Who was late first, a rank, by what those say who waited.
+    """Find the rank of the worker that was late first.
 
     waits: {rank: (the rank that it waited for, in which round, and whether
     that one closed its connection)}.
@@ -66,7 +67,7 @@ def first_of(waits: dict[int, Wait] | None) -> int | None:
     """
     if not waits:
         return None
-    rank = min(waits, key=lambda one: waits[one][1:])
+    rank = min(waits, key=lambda rank: waits[rank][1:])
     for _ in waits:  # back in time; if not, what they say contradicts
         other, round, closed = waits[rank]
         if other not in waits or not closed and (
@@ -76,23 +77,9 @@ def first_of(waits: dict[int, Wait] | None) -> int | None:
     return other
 
 
-def show(text: str, stream: str = 'stdout',
-         end: str = '\n') -> Exception | None:
-    """Print for the reader: None, or the error that keeps it from being seen.
-
-    What the stream has no letters for is written as '\\u2026', say.
-    """
-    file = getattr(sys, stream)
-    try:
-        try:
-            print(text, end=end, file=file, flush=True)
-        except UnicodeEncodeError:  # then nothing of it has been written
-            letters = getattr(file, 'encoding', None) or 'ascii'
-            print(text.encode(letters, 'backslashreplace').decode(letters),
-                  end=end, file=file, flush=True)
-    except Exception as error:  # it is closed, its disk full, its reader gone
-        return error
-    return None
+def show(text: str, stream: str = 'stdout', end: str = '\n') -> None:
+    """Print for the reader, at once."""
+    print(text, end=end, file=getattr(sys, stream), flush=True)
 
 
 class Call:
@@ -102,21 +89,9 @@ class Call:
         self.number = number
         self._parts: list[list[str]] = [[] for _ in range(num_workers)]
         self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._shown = True
-
-    def _show(self, *lines, stream):
-        """Show them, at once: a notebook takes a millisecond for each print.
-
-        Nothing that goes wrong with it may cost the results of the call.
-        """
-        problem = show('\n'.join(lines), stream)
-        if problem and self._shown:
-            self._shown = False
-            show('d2lps: the output of the workers cannot be shown '
-                 f'({type(problem).__name__}: {problem})', 'stderr')
 
     def hear(self, rank: int | None = None,
-             message: Message | None = None) -> None:
+             message: FromCall | None = None) -> None:
         """A worker has said something; without a message, all have ended."""
         self._heard.put((rank, message))
 
@@ -130,7 +105,7 @@ class Call:
             queue.Empty: if nothing is heard for so many seconds.
         """
         missing = set(range(len(self._parts)))
-        failed: dict[int, Message] = {}
+        failed: dict[int, messages.Done] = {}
         unsaid: dict[int, str] = {}  # errors that were not shown yet
         while missing:
             try:
@@ -139,29 +114,30 @@ class Call:
             except queue.Empty:
                 if not unsaid:
                     raise
-                self._show(*unsaid.values(), stream='stderr')
+                show('\n'.join(unsaid.values()), 'stderr')
                 unsaid = {}  # the others may take long
                 continue
             if message is None:
                 return None
-            if message['kind'] == 'printed':
-                self._show(*(f'[worker {rank}] {line}'
-                             for line in message['lines']),
-                           stream=message['stream'])
-            elif message['kind'] == 'part':
-                self._parts[rank].append(message['text'])
-            else:
-                missing.discard(rank)
-                if 'error' in message:
-                    failed[rank] = message
-                if 'waits_for' in message:
-                    unsaid[rank] = f"[worker {rank}] {message['error']}"
+            match message:
+                case messages.Printed():
+                    # A notebook takes a millisecond for each print.
+                    show('\n'.join(f'[worker {rank}] {line}'
+                                   for line in message.lines), message.stream)
+                case messages.ResultPart():
+                    self._parts[rank].append(message.text)
+                case messages.Done():
+                    missing.discard(rank)
+                    if message.error:
+                        failed[rank] = message
+                    if message.wait:
+                        unsaid[rank] = f'[worker {rank}] {message.error}'
         if failed:
             raise WorkerError(
-                {rank: failed[rank]['error'] for rank in sorted(failed)},
-                [failed[rank]['traceback'] for rank in sorted(failed)],
-                {rank: (one['waits_for'], one['round'], one['closed'])
-                 for rank, one in failed.items() if 'waits_for' in one})
+                {rank: failed[rank].error for rank in sorted(failed)},
+                [failed[rank].traceback for rank in sorted(failed)],
+                {rank: done.wait for rank, done in failed.items()
+                 if done.wait})
         return [''.join(parts) for parts in self._parts]
 
 

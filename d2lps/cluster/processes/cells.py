@@ -17,12 +17,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
-from d2lps import beside
-from d2lps.annotations import Message
+from d2lps.cluster import messages
 from d2lps.cluster.peers.exchange import PeerError
 from d2lps.cluster.store.client import Channel
 
-WAITS = 'waits_for', 'round', 'closed'  # `first_of` needs these of a PeerError
 PART = 50_000  # characters of a call or a result that go into one message
 MOST_CHARACTERS = 100_000  # characters of an error, and of its traceback
 OURS = __file__, ast.__file__, '<frozen runpy>'  # not in tracebacks
@@ -31,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 class Output(io.TextIOWrapper):
-    """What a worker prints; the reader sees each line as soon as it ends."""
+    """The output of a worker; the reader sees each line as soon as it ends."""
     ended = True  # whether the last line has ended
 
     def __init__(self, file: int) -> None:
@@ -47,79 +45,85 @@ class Output(io.TextIOWrapper):
             self.write('\n')
 
 
-def work(channel: 'Channel', calls: 'SimpleQueue[Message]') -> NoReturn:
-    """Be a worker: make the calls that come out of the queue `calls`."""
+def work(channel: Channel, calls: 'SimpleQueue[tuple[int, str]]') -> NoReturn:
+    """Be a worker: make the calls that come out of the queue `calls`.
+
+    calls: the number of each call, and the packed call.
+    """
     sys.modules['__main__'] = variables
     outputs = sys.stdout, sys.stderr = Output(1), Output(2)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    channel.tell('ready')
+    channel.tell(messages.Ready())
     pid = os.getpid()
     while True:
-        call = calls.get()
-        result, error = call_packed(call['packed'], channel)
+        number, packed = calls.get()
+        result, done = call_packed(number, packed, channel)
         for output in outputs:
             with contextlib.suppress(ValueError):  # a cell has closed it
                 output.end()
         if os.getpid() != pid:  # a cell has forked this process
             os._exit(0)
-        channel.tell('state', busy=False, error=error.get('error', ''))
+        channel.tell(messages.State(busy=False, error=done.error))
         for start in range(0, len(result), PART):
-            channel.tell('part', number=call['number'],
-                         text=result[start:start + PART])
-        channel.tell('done', number=call['number'], **error)
+            channel.tell(messages.ResultPart(
+                number, result[start:start + PART]))
+        channel.tell(done)
 
 
-def call_packed(packed: str, channel: 'Channel') -> tuple[str, Message]:
-    """Call a packed function; return its packed result, and its error."""
+def call_packed(number: int, packed: str,
+                channel: Channel) -> tuple[str, messages.Done]:
+    """Call a packed function; return its packed result, and what to say."""
     try:
         try:
             # Ctrl-C interrupts only what is inside this block.
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            channel.tell('state', busy=True)
+            channel.tell(messages.State(busy=True))
             function, args, kwargs = unpack(packed)
-            return pack(function(*args, **kwargs), 'its result'), {}
+            return (pack(function(*args, **kwargs), 'its result'),
+                    messages.Done(number))
         finally:  # a Ctrl-C arriving here is raised by this call
             signal.signal(signal.SIGINT, signal.SIG_IGN)
     except BaseException as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        return '', described(error)
+        return '', failure(number, error)
 
 
-def pack(thing: Any, what: str = 'the function or an argument') -> str:
+def pack(thing: Any, name: str = 'the function or an argument') -> str:
     """A thing as a text; functions and classes of a notebook go by value."""
     import cloudpickle  # here: a record needs this module, and not that one
     try:
         return base64.b64encode(cloudpickle.dumps(thing)).decode()
     except Exception as error:
-        raise ValueError(f'{what} cannot be sent to another process '
+        raise ValueError(f'{name} cannot be sent to another process '
                          f'({type(error).__name__}: {error})') from None
 
 
-def unpack(text: str, what: str = 'the function or an argument') -> Any:
+def unpack(text: str, name: str = 'the function or an argument') -> Any:
     """The thing that another process has packed."""
     import cloudpickle
     try:
         return cloudpickle.loads(base64.b64decode(text))
     except Exception as error:
-        raise ValueError(f'{what} was received, but cannot be unpacked '
+        raise ValueError(f'{name} was received, but cannot be unpacked '
                          f'({type(error).__name__}: {error})') from None
 
 
-def described(error: BaseException) -> Message:
-    """An error in words, and its traceback from the caller's code on."""
+def failure(number: int, error: BaseException) -> messages.Done:
+    """The end of a call: its error, and the traceback from the caller's code.
+    """
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename in OURS:
         trace = trace.tb_next
     lines = []
     try:
         lines = traceback.format_exception(error.with_traceback(trace))
-        words = f'{type(error).__name__}: {error}'
+        text = f'{type(error).__name__}: {error}'
     except BaseException as problem:
-        words = f'{type(error).__name__}, which cannot show itself: {problem}'
-    found = {'error': cut(words), 'traceback': cut(''.join(lines))}
-    if isinstance(error, PeerError):
-        found |= {name: getattr(error, name) for name in WAITS}
-    return found
+        text = f'{type(error).__name__}, which cannot show itself: {problem}'
+    wait = None
+    if isinstance(error, PeerError) and error.waits_for is not None:
+        wait = error.waits_for, error.round, error.closed
+    return messages.Done(number, cut(text), cut(''.join(lines)), wait)
 
 
 def cut(text: str) -> str:
@@ -176,9 +180,9 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> str | None:
             is one of the shell, and the cluster has no network of its own.
         FileNotFoundError: there is no such script.
     """
-    line = beside.lacking(script)
-    if line:
-        raise FileNotFoundError(line)
+    if not Path(script).is_file():
+        raise FileNotFoundError(f'there is no script {script} in the folder '
+                                f'{os.getcwd()}')
     if script.endswith('.sh'):
         return run_shell(script, arguments)
     sys.argv = [script, *arguments]

@@ -1,4 +1,4 @@
-"""What a process has started, and what that has started in turn.
+"""The processes below a process: its children, and theirs in turn.
 
 A child may leave the group and the session of its parent, and live on when
 that has ended.  On Linux, a process can have all such orphans in the tree
@@ -32,13 +32,13 @@ def adopt() -> None:
 
 def children() -> list[int]:
     """The ids of this process's children, also of those that have ended."""
-    found = []
+    pids = []
     for path in Path('/proc').glob('[0-9]*/stat'):
         with suppress(OSError):  # it has just ended
             _, parent = _state_and_parent(path)
             if int(parent) == os.getpid():
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def runs(pid: int) -> bool:

@@ -1,15 +1,14 @@
-"""A keeper starts, watches and ends the processes of a cluster in one place.
+"""A keeper starts, watches and ends the processes of a cluster.
 
-The place is this machine, or the slow network in it; a keeper is the same in
-both. It forks the processes (see `member`), passes messages between them and
-the reader's process, and ends all of them when the reader's process has ended.
-MXNet takes a second to load, so it is loaded here once, before the first fork.
+Each cluster has one. It makes the slow network if there is one, and forks the
+processes (see `member`). It passes messages between them and the reader's
+process, and ends all of them when the reader's process has ended. MXNet takes
+a second to load, so it is loaded here once, before the first fork.
 
 Importing this module does not load MXNet.
 """
 import ctypes
 import functools
-import json
 import os
 import select
 import selectors
@@ -19,9 +18,10 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from d2lps.cluster.processes import descendants, member, messages, namespaces
+from d2lps.cluster import messages
+from d2lps.cluster.processes import descendants, member, namespaces
 from d2lps.cluster.processes.lines import Inlet, Outlet, serve
 from d2lps.cluster.processes.shortage import or_end
 from d2lps.cluster.processes.sockets import tidy
@@ -40,12 +40,18 @@ class Child:
         self.code: int | None = None
         self._used = 0.0, time.monotonic()  # seconds of a core, until when
 
-    def wait(self, options: int = 0) -> int | None:
-        """Its exit code; with WNOHANG, None while it runs."""
+    def has_ended(self) -> bool:
         if self.code is None:
-            pid, status = os.waitpid(self.pid, options)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.code = os.waitstatus_to_exitcode(status)
+        return self.code is not None
+
+    def wait(self) -> int:
+        """Wait for its end and return its exit code."""
+        if self.code is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.code = os.waitstatus_to_exitcode(status)
         return self.code
 
     def computes(self) -> bool:
@@ -76,14 +82,14 @@ class Child:
         except (ProcessLookupError, PermissionError):
             return False
 
-    def kill(self) -> None:
-        """End it and what it has started, and wait for that."""
+    def kill(self) -> int:
+        """End it and what it has started; return its exit code."""
         for _ in range(50):
             if not self.signal_all(signal.SIGKILL):
                 break
             self.wait()
             time.sleep(0.001)
-        self.wait()
+        return self.wait()
 
     def close(self) -> None:
         """Read what is left in its pipes, and close them."""
@@ -94,7 +100,7 @@ class Child:
 
 
 class Keeper:
-    """All processes of a cluster in this place."""
+    """All processes of a cluster."""
 
     def __init__(self) -> None:
         self._parent = os.getppid()
@@ -112,25 +118,20 @@ class Keeper:
             serve(self._selector, TICK)
             self._check()
             for child in [*self._children.values()]:
-                if child.wait(os.WNOHANG) is not None:
+                if child.has_ended():
                     self._reap(child)
             descendants.bury([child.pid for child in self._children.values()])
             if time.monotonic() - beat > 1:
                 beat = time.monotonic()
-                self.tell('beat')
+                self.tell(messages.Beat())
                 for child in self._children.values():
                     if child.computes():
-                        self.tell('beat', number=child.number)
+                        self.tell(messages.Computes(child.number))
 
-    def tell(self, kind: str, **fields: Any) -> None:
-        """Send a message to the reader's process."""
-        messages.check(messages.FROM_KEEPER, kind, fields)
-        self._write(json.dumps({'kind': kind} | fields))
-
-    def _write(self, message):
-        """Write a message, even if the reader reads slowly."""
-        # A `sitecustomize` may have printed a line without its end.
-        line = memoryview(f'\n{{"keeper": {message}}}\n'.encode())
+    def tell(self, message: messages.FromKeeper) -> None:
+        """Send a message, even if the reader's process reads slowly."""
+        # Something else may have printed a line without its end.
+        line = memoryview(f'\n{messages.to_line(message)}\n'.encode())
         try:
             while line:
                 if select.select([], [1], [], TICK)[1]:
@@ -140,49 +141,52 @@ class Keeper:
         except OSError:  # the reader's process is gone
             self.end()
 
-    def _check(self):
+    def _check(self) -> None:
         """End if the reader's process is gone."""
         if self._input.closed or os.getppid() != self._parent:
             self.end()
 
-    def _listen(self, lines):
+    def _listen(self, lines: list[str]) -> None:
         for line in lines:
-            self._do(**json.loads(line))
+            self._hear(messages.from_line(line))
 
-    def _do(self, do='', number=None, **message):
-        child = self._children.get(number)  # None if it has just ended
-        if do == 'begin':
-            self._begin(**message)
-        elif do == 'start':
-            self._start(number, message['job'])
-        elif do in ('pass', 'signal', 'end'):
-            if child and do == 'pass':
-                child.outlet.send(message['message'])
-            elif child and do == 'signal':
-                os.kill(child.pid, message['signal'])
-            elif child:
+    def _hear(self, message: messages.ToKeeper) -> None:
+        match message:
+            case messages.Begin():
+                self._begin(message)
+            case messages.Start():
+                self._start(message)
+            case _:
+                child = self._children.get(message.number)
+                if child:  # it has not just ended
+                    self._hear_for(child, message)
+
+    def _hear_for(self, child: Child, message: (
+            messages.Pass | messages.Signal | messages.End)) -> None:
+        match message:
+            case messages.Pass():
+                child.outlet.send(message.line)
+            case messages.Signal():
+                os.kill(child.pid, message.signal)
+            case messages.End():
                 self._reap(child)
-        else:
-            raise ValueError(f'a keeper knows no message {do!r}: see '
-                             'messages.py')
 
-    def _begin(self, folder, path, network=None):
-        """Get ready; `network` is for `namespaces`."""
-        sys.path[:] = map(os.path.abspath, path)
-        self._folder, problem = folder, ''
+    def _begin(self, message: messages.Begin) -> None:
+        sys.path[:] = map(os.path.abspath, message.path)
+        self._folder, network, problem = message.folder, message.network, ''
         if network:
             problem = namespaces.problem(
                 lambda: self._hosts.extend(namespaces.build(**network)))
-        self.tell('place', problem=problem)
+        self.tell(messages.Begun(problem))
 
-    def _start(self, number, job):
-        store = job.get('store', True)
-        if member.may_be_forked(store):
-            self.tell('loading', loading=True)
+    def _start(self, job: messages.Start) -> None:
+        number = job.number
+        if member.may_be_forked(job.store):
+            self.tell(messages.Loading(True))
             with suppress(Exception):  # the process will report the error
-                member.load(store)
-            self.tell('loading', loading=False)
-        with or_end(f'{job["name"]} could not be started'):
+                member.load(job.store)
+            self.tell(messages.Loading(False))
+        with or_end(f'{job.name} could not be started'):
             hears, tell = os.pipe()
             heard, says = os.pipe()
             out, stdout = os.pipe()
@@ -190,7 +194,7 @@ class Keeper:
             theirs = hears, says, stdout, stderr
             pid = os.fork()
         if not pid:
-            host = self._hosts[job['host']] if self._hosts else None
+            host = self._hosts[job.host] if self._hosts else None
             become_member(job, theirs, host)
         with suppress(OSError):  # it may have done this itself, and ended
             os.setpgid(pid, pid)
@@ -201,26 +205,26 @@ class Keeper:
                          cut=True)
                    for stream, end in (('stdout', out), ('stderr', err))]
 
-        def pass_on(lines):  # each line is a message
+        def pass_on(lines: list[str]) -> None:  # each line is a message
             for inlet in printed:  # first pass on what was printed before
                 inlet.ready()
-            self._write(f'{{"kind": "said", "number": {number}, '
-                        f'"messages": [{", ".join(lines)}]}}')
+            self.tell(messages.Said(number, lines))
         # A server's fault must arrive before a worker's next question.
         said = Inlet(self._selector, os.fdopen(heard, 'rb', 0), pass_on,
-                     urgent=job['role'] == 'server')
+                     urgent=job.role == 'server')
         outlet = Outlet(self._selector, os.fdopen(tell, 'wb', 0))
         self._children[number] = Child(number, pid, outlet, [said, *printed])
-        self.tell('started', number=number, pid=pid)
+        self.tell(messages.Started(number, pid))
 
-    def _pass_printed(self, number, stream, lines):
-        self.tell('printed', number=number, stream=stream, lines=lines)
+    def _pass_printed(self, number: int, stream: str,
+                      lines: list[str]) -> None:
+        self.tell(messages.Printed(number, stream, lines))
 
-    def _reap(self, child):
+    def _reap(self, child: Child) -> None:
         """End a process if it still runs, and report its exit code."""
-        child.kill()
+        code = child.kill()
         child.close()
-        self.tell('ended', number=child.number, code=child.code)
+        self.tell(messages.Ended(child.number, code))
         del self._children[child.number]
 
     def end(self, code: int = 0) -> NoReturn:
@@ -235,7 +239,7 @@ class Keeper:
         os._exit(code)
 
 
-def become_member(job: dict[str, Any], pipes: Sequence[int],
+def become_member(job: messages.Start, pipes: Sequence[int],
                   host: int | None) -> NoReturn:
     """Be the new process; it must never go on with its keeper's work."""
     try:
@@ -256,7 +260,6 @@ def main() -> NoReturn:
     if sys.platform == 'linux':  # wake up, even if stopped, as the reader ends
         ctypes.CDLL(None).prctl(member.PR_SET_PDEATHSIG, signal.SIGCONT)
     descendants.adopt()  # daemons of workers end with the cluster, too
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input counts
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('it had to end'))
     keeper = Keeper()
     try:

@@ -1,5 +1,4 @@
-"""Lines of JSON through pipes; neither end ever blocks the other."""
-import json
+"""Lines through pipes; neither end ever blocks the other."""
 import os
 import selectors
 from collections.abc import Callable
@@ -84,7 +83,7 @@ class Inlet:
 
 
 class Outlet:
-    """The writing end of a pipe; messages wait here while it is full."""
+    """The writing end of a pipe; lines wait here while it is full."""
     urgent = False
 
     def __init__(self, selector: BaseSelector, pipe: IO[bytes]) -> None:
@@ -92,8 +91,8 @@ class Outlet:
         self._rest, self._waits = bytearray(), False
         os.set_blocking(pipe.fileno(), False)
 
-    def send(self, message: Any) -> None:
-        self._rest += json.dumps(message).encode() + b'\n'
+    def send(self, line: str) -> None:
+        self._rest += line.encode() + b'\n'
         if not self._waits:
             self.ready()
 

@@ -1,31 +1,25 @@
-"""What runs in each process of a cluster: scheduler, server or worker.
+"""The life of each process of a cluster: scheduler, server or worker.
 
-A `keeper` forks it. The two exchange lines of JSON; what the program prints
-goes through a pipe of its own. When the pipe from the keeper closes, the
-keeper has ended, and this process ends itself.
+A `keeper` forks it. The two exchange lines, see `Channel`; what the program
+prints goes through a pipe of its own. When the pipe from the keeper closes,
+the keeper has ended, and this process ends itself.
 """
 import ctypes
 import importlib.util
-import itertools
-import json
 import os
 import queue
 import signal
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from typing import Any, NoReturn
 
-from d2lps.annotations import Message
-from d2lps.cluster.processes import messages, namespaces
-from d2lps.cluster.processes.shortage import or_end
-from d2lps.cluster.store.client import defer_sigint
+from d2lps.cluster import messages
+from d2lps.cluster.processes import namespaces
+from d2lps.cluster.processes.channel import Channel
 
-BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15  # of prctl(2)
 UNWANTED = 'sklearn', 'scipy.stats'
 
@@ -59,7 +53,7 @@ def load(store: bool = True) -> None:
 
 
 class NoServers(dict):
-    """What `mx.kv.create` asks first: {kind: function that makes a store}.
+    """The table that `mx.kv.create` reads: {kind: function for a store}.
 
     (By itself MXNet says 'Check notnull', and at the second try it hangs.)
     """
@@ -93,96 +87,29 @@ class Storeless:
         return spec
 
 
-class Channel:
-    """The connection to the keeper; `job` says what this process is."""
-
-    def __init__(self, job: Message, incoming: int, outgoing: int) -> None:
-        self.job, self._in, self._out = job, os.fdopen(incoming), outgoing
-        self._lock, self._numbers = threading.Lock(), itertools.count()
-        self._answers: dict[int, queue.SimpleQueue[Message]] = {}
-        self._handlers: dict[str, Callable[[Message], Any]] = {}
-
-    def start(self, **handlers: Callable[[Message], Any]) -> None:
-        """Listen; a message goes to the handler that its `do` names.
-
-        Register handlers before the thread starts: messages may be waiting.
-        """
-        self._handlers = handlers | {'answer': self._answer}
-        with or_end(f'{self.job["name"]} could not be started'):
-            for work in (self._listen, self._beat):
-                threading.Thread(target=work, daemon=True).start()
-
-    def tell(self, kind: str, **message: Any) -> None:
-        """Send a message and go on."""
-        messages.check(messages.FROM_MEMBER, kind, message)
-        text = json.dumps({'kind': kind} | message) + '\n'
-        line = memoryview(text.encode())  # slices of it are not copied
-        with defer_sigint(), self._lock:  # a line must be written as a whole
-            while line:
-                line = line[os.write(self._out, line):]
-
-    def ask(self, **message: Any) -> Message:
-        """Send a message and wait for the answer, a dictionary.
-
-        `Agreement` answers every question in bounded time, with an error if
-        the others are too late.
-        """
-        number = next(self._numbers)
-        answer = self._answers[number] = queue.SimpleQueue()
-        try:
-            self.tell('question', number=number, **message)
-            return answer.get()
-        except BaseException:  # Ctrl-C: this worker no longer waits
-            self.tell('cancel', number=number)
-            raise
-        finally:
-            del self._answers[number]
-
-    def _listen(self):
-        for line in self._in:
-            try:
-                message = json.loads(line)
-                self._handlers[message['do']](message)
-            except Exception:  # nobody sees an error of this thread
-                self.tell('broken', text=f'cannot handle {line[:200].strip()}'
-                          f':\n{traceback.format_exc()}')
-        end_all()
-
-    def _answer(self, message):
-        waiting = self._answers.get(message['number'])
-        if waiting:  # it was not interrupted meanwhile
-            waiting.put(message)
-
-    def _beat(self):
-        try:
-            while True:
-                self.tell('beat')
-                time.sleep(BEAT)
-        except OSError:  # the keeper has ended
-            end_all()
-
-
-def end_all() -> None:
-    """End this process and whatever it has started."""
-    os.killpg(os.getpgrp(), signal.SIGKILL)
-
-
 def become_worker(channel: Channel) -> NoReturn:
     """Be a worker."""
-    calls: queue.SimpleQueue[Message] = queue.SimpleQueue()
-    faults: list[Message] = []
+    calls: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
+    faults: list[messages.Fault] = []
     parts: list[str] = []
 
-    def hear_call(message):
-        packed = ''.join([*parts, message['packed']])
-        parts.clear()
-        calls.put(message | {'packed': packed})
-    channel.start(part=lambda message: parts.append(message['packed']),
-                  call=hear_call, fault=faults.append)
-    load(channel.job.get('store', True))
+    def hear(message: messages.ToMember) -> None:
+        match message:
+            case messages.CallPart():
+                parts.append(message.packed)
+                if message.last:
+                    calls.put((message.number, ''.join(parts)))
+                    parts.clear()
+            case messages.Fault():
+                faults.append(message)
+            case _:
+                raise ValueError('this is no message for a worker')
+
+    channel.start(hear)
+    load(channel.job.store)
     from d2lps.cluster.processes import cells
     try:
-        if channel.job.get('store', True):
+        if channel.job.store:
             from d2lps.cluster.store import worker
             worker.attach(channel, faults)
         else:
@@ -199,17 +126,17 @@ def become_server(channel: Channel) -> NoReturn:
     mxnet_server.serve(channel)
 
 
-def main(job: Message, pipes: Sequence[int], host: int | None) -> NoReturn:
+def main(job: messages.Start, pipes: Sequence[int],
+         host: int | None) -> NoReturn:
     """Be a process of a cluster, just forked from its keeper.
 
     Args:
-        job: its role, rank, name and environment.
+        job: what the keeper was told of it.
         pipes: for messages in, messages out, standard output and errors.
         host: the host of a slow network to `enter`, or None.
     """
     os.setpgid(0, 0)  # so its keeper can end it and all that it starts
-    for number in signal.SIGHUP, signal.SIGTERM:
-        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if host is not None:
         namespaces.enter(host)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -223,12 +150,12 @@ def main(job: Message, pipes: Sequence[int], host: int | None) -> NoReturn:
         prctl = ctypes.CDLL(None).prctl
         # End even when this process is stopped or hangs.
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        prctl(PR_SET_NAME, job['name'].encode())
+        prctl(PR_SET_NAME, job.name.encode())
     if 'numpy' in sys.modules:  # or all would draw the same random numbers
         sys.modules['numpy'].random.seed()
     channel = Channel(job, *pipes[:2])
-    if job['role'] != 'worker':  # without a role, mxnet starts no server
+    if job.role != 'worker':  # without a role, mxnet starts no server
         load()
-    os.environ.update(job['env'])
-    become = become_worker if job['role'] == 'worker' else become_server
+    os.environ.update(job.env)
+    become = become_worker if job.role == 'worker' else become_server
     become(channel)

@@ -1,4 +1,4 @@
-"""What runs in a scheduler or server: MXNet's own, and updates checked."""
+"""MXNet's own scheduler or server, with updates checked."""
 import base64
 import ctypes
 import os
@@ -15,7 +15,8 @@ from mxnet import npx
 from mxnet.base import _LIB, check_call
 
 from d2lps.annotations import Array, Key
-from d2lps.cluster.processes.member import Channel
+from d2lps.cluster import messages
+from d2lps.cluster.processes.channel import Channel
 
 REGISTERING = 0.05  # seconds that another process may take to send a message
 
@@ -33,46 +34,62 @@ def serve(channel: Channel) -> NoReturn:
     handle, store = mx.base.KVStoreHandle(), list[Any]()
     begin = threading.Event()
 
-    def load(message):
-        return pickle.loads(base64.b64decode(message))
+    def load(packed: str | bytes) -> Any:
+        return pickle.loads(base64.b64decode(packed))
 
-    def try_loading(message):
-        error = None
+    def try_loading(message: messages.Check) -> None:
+        error = ''
         try:
-            load(message['update'])
+            load(message.update)
         except BaseException as reason:
             error = f'{type(reason).__name__}: {reason}'
-        channel.tell('checked', number=message['number'], error=error)
+        channel.tell(messages.Checked(message.number, error))
 
-    def command(_, body, __):
+    def hear(message: messages.ToMember) -> None:
+        match message:
+            case messages.BeginScheduler():
+                begin.set()
+            case messages.Check():
+                threading.Thread(target=try_loading, args=[message],
+                                 daemon=True).start()
+            case _:
+                raise ValueError('this is no message for a server')
+
+    def command(_: int, body: bytes, __: Any) -> None:
         try:
             store[0]._set_updater(updater_for(load(body), channel))
         except BaseException:
-            channel.tell('fault', text=traceback.format_exc())
+            tell_fault(channel)
 
-    channel.start(begin=lambda message: begin.set(),
-                  check=lambda message: threading.Thread(
-        target=try_loading, args=[message], daemon=True).start())
-    if channel.job['role'] == 'scheduler':
+    channel.start(hear)
+    if channel.job.role == 'scheduler':
         begin.wait()
         time.sleep(REGISTERING)
     else:
-        channel.tell('joins')
-    command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
-                               ctypes.c_void_p)(command)
+        channel.tell(messages.Joins())
+    run_command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
+                                   ctypes.c_void_p)(command)
     try:
         check_call(_LIB.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
         store.append(mx.kvstore.KVStore(handle))
-        check_call(_LIB.MXKVStoreRunServer(handle, command, None))
+        check_call(_LIB.MXKVStoreRunServer(handle, run_command, None))
     except mx.MXNetError as error:
         print(error, file=sys.stderr)
         os._exit(1)
     os._exit(0)  # the store is gone; nothing may try to free it again
 
 
+def tell_fault(channel: Channel) -> None:
+    """Tell the workers of the error that is being handled."""
+    channel.tell(messages.Fault(channel.job.name, traceback.format_exc()))
+
+
 def updater_for(update: Any,
                 channel: Channel) -> Callable[[Key, Array, Array], None]:
-    """What a server calls for a push: an optimizer's update or a function."""
+    """Make the function that a server calls for a push.
+
+    update: an optimizer, or a function of the reader.
+    """
     if isinstance(update, mx.optimizer.Optimizer):
         run = mx.optimizer.get_updater(update)
     else:
@@ -85,5 +102,5 @@ def updater_for(update: Any,
             run(key, gradient, weight)
             weight.wait_to_read()
         except BaseException:
-            channel.tell('fault', text=traceback.format_exc())
+            tell_fault(channel)
     return reporting

@@ -26,11 +26,11 @@ PREFIX = 16  # bits that all addresses have in common
 
 
 class NotPermitted(Exception):
-    """What this machine does not permit, in one line."""
+    """Raised with a line on what this machine does not permit."""
 
 
 @contextmanager
-def needs(what: str) -> Iterator[None]:
+def needs(feature: str) -> Iterator[None]:
     """Explain the kernel's refusal of what the slow network needs."""
     try:
         yield
@@ -44,8 +44,9 @@ def needs(what: str) -> Iterator[None]:
         why = ('a limit in /proc/sys/user is reached'
                if code == errno.ENOSPC else os.strerror(abs(code)))
         raise NotPermitted(
-            f"this machine's Linux {'lacks' if lacking else 'denies'} {what}"
-            f"{'' if lacking else ' to this user'} ({why})") from None
+            f"this machine's Linux {'lacks' if lacking else 'denies'} "
+            f"{feature}{'' if lacking else ' to this user'} ({why})"
+        ) from None
 
 
 def call(name: str, *args: Any) -> None:

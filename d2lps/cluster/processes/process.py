@@ -1,22 +1,21 @@
-"""The reader's end: processes of a cluster, and the pipes to their keepers."""
-import json
+"""The reader's end: a cluster's processes, and the pipes to their keeper."""
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from selectors import BaseSelector
-from typing import Any
+from typing import Any, TypeAlias
 
-from d2lps.annotations import Message
-from d2lps.cluster.processes import messages
+from d2lps.cluster import messages
 from d2lps.cluster.processes.lines import Inlet, Outlet
-from d2lps.cluster.processes.shortage import needs
 from d2lps.cluster.processes.sockets import end_groups
 
+# What the reader's process hears from a member, or of what it has printed.
+Heard: TypeAlias = messages.FromMember | messages.Printed
 LINES, LONG = 12, 1000  # kept of what a process printed; characters each
 # To get new memory from the system costs a store more time than to copy it.
 # So glibc keeps freed memory, in pages of 2 MB where the system permits that
@@ -26,17 +25,15 @@ MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
               'glibc.malloc.hugetlb=1', os.environ.get('GLIBC_TUNABLES'))))}
 
 
-def start_here() -> list[str]:
-    """The command that starts a keeper on this machine."""
+def keeper_command() -> list[str]:
+    """The command that starts a keeper."""
     return [sys.executable, '-u', '-c', 'import sys; sys.path[0] = '
             f'{str(Path(__file__).parents[3])!r}; '
             'from d2lps.cluster.processes.keeper import main; main()']
 
 
-def how_it_ended(code: int | None) -> str | None:
-    """How a process ended, in words; None while it runs."""
-    if code is None:
-        return None
+def how_it_ended(code: int) -> str:
+    """Describe how a process with this exit code ended."""
     if code >= 0:
         return f'ended with exit code {code}'
     try:
@@ -45,153 +42,150 @@ def how_it_ended(code: int | None) -> str | None:
         return f'was ended by signal {-code}'
 
 
-class Process:
-    """One process: `role` and `rank`, what it printed last, how it ended."""
-    pid: int | None = None  # until its keeper says it
-    code: int | None = None  # while it runs
+class Watched:
+    """A process that is watched: a `Process` or a `KeeperConnection`.
 
-    def __init__(self, role: str, rank: int, keeper: 'KeeperConnection',
-                 number: int) -> None:
-        self.role, self.rank, self.keeper = role, rank, keeper
-        self.name = role if role == 'scheduler' else f'{role} {rank}'
+    Attributes:
+        name: what it is called, such as 'server 1'.
+        pid: its process id; None before its start.
+        printed: the last lines that it has written.
+        beat: the time of its last sign of life, of `time.monotonic`.
+    """
+    pid: int | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.printed: deque[str] = deque(maxlen=LINES)
         self.beat = time.monotonic()
-        self.expected_to_exit = False
-        self._number = number
 
     def label(self) -> str:
         return f'{self.name} (process {self.pid})' if self.pid else self.name
 
-    def fate(self) -> str | None:
-        return how_it_ended(self.code)
+
+class Process(Watched):
+    """A member: the scheduler, a server or a worker; it has a `rank`."""
+    code: int | None = None  # while it runs
+    expected_to_exit = False
+
+    def __init__(self, job: messages.Start,
+                 keeper: 'KeeperConnection') -> None:
+        super().__init__(job.name)
+        self.role, self.rank = job.role, job.rank
+        self.keeper, self.number = keeper, job.number
 
     def drain(self) -> None:
-        """Read the errors that its keeper has passed on."""
+        """Read its last errors, if it has died as it was forked."""
         self.keeper.drain_errors()
 
-    def tell_keeper(self, do: str, **message: Any) -> None:
-        self.keeper.send(do=do, number=self._number, **message)
-
-    def send(self, do: str, **fields: Any) -> None:
-        messages.check(messages.TO_MEMBER, do, fields)
-        self.tell_keeper('pass', message={'do': do, **fields})
+    def send(self, message: messages.ToMember) -> None:
+        self.keeper.send(messages.Pass(self.number, messages.to_line(message)))
 
     def signal(self, number: int) -> None:
-        self.tell_keeper('signal', signal=number)
+        self.keeper.send(messages.Signal(self.number, number))
 
 
-class KeeperConnection:
-    """The reader's end of the pipes to a keeper.
+class KeeperConnection(Watched):
+    """The reader's end of the pipes to the keeper, which starts here.
 
     Args:
         name: what it is called in errors.
-        command: what starts it.
-        begin: what it is told first, see `messages`.
+        network: the slow network that it makes, see `messages.Begin`.
+        cwd: the folder in which it starts.
+        folder: where it finds the cluster's files.
+        heard: is called as `heard(process, message)` for what members say.
 
     Attributes:
-        status: what the keeper has said of itself and of its place.
-        processes: those that it keeps, by number.
-        cwd: the folder in which it starts, by default the reader's.
+        problem: why it cannot make the network, or ''; None before it says.
+        loading: whether it loads MXNet just now, and so cannot write.
+        processes: the members, by number.
     """
-    cwd = None
-    expected_to_exit = False
 
-    def __init__(self, name: str, command: Sequence[str],
-                 **begin: Any) -> None:
-        self.name, self._command, self._begin = name, command, begin
-        self.status: Message = {}
+    def __init__(self, name: str, network: dict[str, Any] | None, cwd: str,
+                 folder: str, selector: BaseSelector,
+                 heard: Callable[[Process, Heard], None]) -> None:
+        super().__init__(name)
+        self.problem: str | None = None
+        self.loading = False
         self.processes: dict[int, Process] = {}
-        self.printed: deque[str] = deque(maxlen=LINES)
-        self._started = 0
-
-    def start(self, selector: BaseSelector,
-              heard: Callable[[Process, Message], None], folder: str) -> None:
-        """Start it; what processes say goes to `heard(process, message)`."""
-        with needs(f'{self.name} could not be started'):
-            self._process = subprocess.Popen(
-                self._command, env=os.environ | MEMORY, bufsize=0,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, cwd=self.cwd,
-                # Ctrl-C is for the reader's process, which then decides.
-                start_new_session=True)
-        self.beat, self._heard = time.monotonic(), heard
+        self._heard, self._num_started = heard, 0
+        self._process = subprocess.Popen(
+            keeper_command(), env=os.environ | MEMORY, bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, cwd=cwd,
+            # Ctrl-C is for the reader's process, which then decides.
+            start_new_session=True)
+        self.pid = self._process.pid
         into, out, err = (self._process.stdin, self._process.stdout,
                           self._process.stderr)
         assert into and out and err  # they are pipes
-        try:
-            self._out = Outlet(selector, into)
-            self._in = [Inlet(selector, out, self._hear),
-                        Inlet(selector, err, self.printed.extend, cut=True)]
-        except BaseException:
-            with self._process:  # waits for its end, and closes its pipes
-                self._process.kill()
-            raise
-        self.send(do='begin', folder=folder, **self._begin)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        self._out = Outlet(selector, into)
+        self._in = [Inlet(selector, out, self._hear_lines),
+                    Inlet(selector, err, self.printed.extend, cut=True)]
+        self.send(messages.Begin(folder, sys.path[:], network))
 
     @property
     def code(self) -> int | None:  # None while it runs
         return self._process.poll()
 
-    def label(self) -> str:
-        return f'{self.name} (process {self.pid})'
-
-    def fate(self) -> str | None:
-        return how_it_ended(self.code)
-
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def send(self, do: str, **fields: Any) -> None:
-        messages.check(messages.TO_KEEPER, do, fields)
-        self._out.send({'do': do, **fields})
+    def send(self, message: messages.ToKeeper) -> None:
+        self._out.send(messages.to_line(message))
 
-    def add(self, role: str, rank: int, **job: Any) -> Process:
-        """Have a process started."""
-        number, self._started = self._started, self._started + 1
-        process = self.processes[number] = Process(role, rank, self, number)
-        process.tell_keeper('start', job=job | {
-            'role': role, 'rank': rank, 'name': process.name})
-        return process
+    def add(self, role: str, rank: int, env: dict[str, str], host: int,
+            store: bool = True) -> None:
+        """Have a process started; for the arguments see `messages.Start`."""
+        job = messages.Start(self._num_started, role, rank, env, host, store)
+        self._num_started += 1
+        self.processes[job.number] = Process(job, self)
+        self.send(job)
 
     def remove(self, process: Process) -> None:
         """Have a process ended, and forget it."""
-        process.tell_keeper('end')
-        self.processes = {number: one for number, one
-                          in self.processes.items() if one is not process}
+        self.send(messages.End(process.number))
+        del self.processes[process.number]
 
-    def _hear(self, lines):
+    def _hear_lines(self, lines: list[str]) -> None:
         self.beat = time.monotonic()
-        for line in lines:
-            if line.startswith('{"keeper"'):
-                self._sort(**json.loads(line)['keeper'])
-            elif line.strip():  # of a `sitecustomize`, say
+        for line in filter(None, lines):
+            try:
+                message = messages.from_line(line)
+            except ValueError:  # a `sitecustomize`, say, has printed it
                 self.printed.append(line)
+            else:
+                self._hear(message)
 
-    def _sort(self, kind, number=None, **fields):
-        """Take note of a message of `messages.FROM_KEEPER`."""
-        if kind in ('place', 'loading'):
-            self.status |= fields
-        if kind == 'loading':  # no process could be heard meanwhile
-            for process in self.processes.values():
-                process.beat = self.beat
-        process = self.processes.get(number)
-        if process is None:  # the message is the keeper's, or the process
-            return           # is forgotten
+    def _hear(self, message: messages.FromKeeper) -> None:
+        match message:
+            case messages.Beat():
+                pass  # `beat` has it already
+            case messages.Begun():
+                self.problem = message.problem
+            case messages.Loading():
+                self.loading = message.loading
+                for process in self.processes.values():  # nor could they
+                    process.beat = self.beat
+            case _:
+                member = self.processes.get(message.number)
+                if member:  # it has not been removed
+                    self._hear_of(member, message)
+
+    def _hear_of(self, process: Process, message: (
+            messages.Started | messages.Printed | messages.Said
+            | messages.Computes | messages.Ended)) -> None:
         process.beat = self.beat
-        if kind == 'started':
-            process.pid = fields['pid']
-        elif kind == 'ended':
-            process.code = fields['code']
-        elif kind == 'printed':
-            process.printed.extend(line[:LONG] for line in fields['lines'])
-            self._heard(process, {'kind': 'printed'} | fields)
-        elif kind == 'said':
-            for message in fields['messages']:
+        match message:
+            case messages.Started():
+                process.pid = message.pid
+            case messages.Printed():
+                process.printed.extend(line[:LONG] for line in message.lines)
                 self._heard(process, message)
+            case messages.Said():
+                for line in message.lines:
+                    self._heard(process, messages.from_line(line))
+            case messages.Ended():
+                process.code = message.code
 
     def drain_errors(self) -> None:
         """Read the errors of the keeper, or of a process just forked."""
@@ -208,6 +202,7 @@ class KeeperConnection:
 
     def end(self) -> None:
         """Kill the keeper unless it has ended well, and what it has left."""
+        self.close_stdin()
         code = self.code
         if code != 0:
             self._process.kill()
@@ -215,5 +210,6 @@ class KeeperConnection:
         for inlet in self._in:
             inlet.close()
         if code != 0:
-            end_groups([self.pid, *(
-                one.pid for one in self.processes.values() if one.pid)])
+            end_groups([self._process.pid, *(
+                process.pid for process in self.processes.values()
+                if process.pid)])

@@ -4,31 +4,15 @@ import threading
 import time
 
 from d2lps import processor
-from d2lps.checks import positive, refuse
 from d2lps.cluster.processes.addresses import LocalPlaces
 from d2lps.cluster.processes.calls import ClusterError, show
 from d2lps.cluster.processes.group import Death
 from d2lps.cluster.processes.supervisor import Supervisor
 from d2lps.cluster.store.client import defer_sigint
+from d2lps.units import several
 
 # Seconds that a start may take on a machine that has nothing else to do.
-START = 60.0
-LIMIT = 'D2LPS_START'  # the environment variable that sets another limit
-
-
-def start_limit() -> float:
-    """Seconds that a start may take here and now.
-
-    Raises:
-        ValueError: `LIMIT` in the environment is no positive number.
-    """
-    given = os.environ.get(LIMIT)
-    if not given:
-        return START * processor.load()
-    try:
-        return positive(LIMIT, float(given), example=300)
-    except ValueError:
-        refuse(LIMIT, given, 'a positive number of seconds such as 300')
+START = 120.0
 
 
 class Restarts:
@@ -36,7 +20,7 @@ class Restarts:
 
     Args:
         places: where the first processes run.
-        timeout, port, restarts, elastic: as in `Cluster`.
+        timeout, restarts, elastic: as in `Cluster`.
 
     Attributes:
         supervisor: that of the processes that run now, or ran last.
@@ -47,20 +31,21 @@ class Restarts:
     While `recover` works in one thread, another may call `close`.
     """
 
-    def __init__(self, places: LocalPlaces, timeout: float, port: int | None,
-                 restarts: int, elastic: bool) -> None:
+    def __init__(self, places: LocalPlaces, timeout: float, restarts: int,
+                 elastic: bool) -> None:
         self.deaths: list[Death] = []
         self.starting = False
         self.closed = ''
         self.pid = os.getpid()
-        self._options = timeout, port, self.deaths
+        # The reader may change the folder later.
+        self._options = timeout, self.deaths, os.getcwd()
         self._most_restarts, self._num_restarts = restarts, 0
         self._elastic = elastic
         self._cells_ran = False  # on the processes that run now
         self._cells_lost = False  # were variables of cells lost by a restart?
-        self._cwd = os.getcwd()  # the reader may change it later
         self._recovering, self._changing = threading.Lock(), threading.Lock()
-        self.supervisor = Supervisor(places, *self._options)
+        with defer_sigint():
+            self.supervisor = Supervisor(places, *self._options)
 
     def start(self) -> None:
         """Start all processes, and wait until the workers are ready.
@@ -69,23 +54,21 @@ class Restarts:
             OSError, ClusterError: if they cannot be started.
         """
         begun = time.monotonic()
-        start_limit()  # refuses a wrong one before anything is started
         try:
-            self.supervisor.start()
+            self.supervisor.start(START * processor.load())
         except OSError:  # a death may be its cause
             self._check()
             raise
         while self.supervisor.num_ready < self.supervisor.num_workers:
             self._check()
-            limit = start_limit()
+            limit = START * processor.load()
             if time.monotonic() - begun > limit:
                 raise ClusterError(
                     f'the workers did not start in {limit:.0f} s. Start again '
-                    'when the machine is less busy, or allow more time: '
-                    f'{LIMIT}={10 * max(limit, START):.0f} in the environment')
+                    'when the machine is less busy')
             time.sleep(0.02)
 
-    def _check_process(self):
+    def _check_process(self) -> None:
         if os.getpid() != self.pid:
             raise ClusterError(f'this cluster belongs to process {self.pid};'
                                ' a process forked from it has none')
@@ -98,27 +81,27 @@ class Restarts:
                                'try again in a moment')
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         if self.closed:
             raise ClusterError(self.closed)
         if self.supervisor.failure:
-            words = (f'{self.supervisor.failure}\nAll other processes of this '
-                     'cluster have been ended; ')
+            text = (f'{self.supervisor.failure}\nAll other processes of this '
+                    'cluster have been ended; ')
             if self._next():
-                raise ClusterError(words + 'the next run starts them anew.')
-            words += 'start a new one.'
+                raise ClusterError(text + 'the next run starts them anew.')
+            text += 'start a new one.'
             if self._most_restarts and self.deaths:
-                words += (f' It was started anew {self._num_restarts} times '
-                          f'of {self._most_restarts}. All deaths: '
-                          f'{self._list()}.')
+                text += (f' It was started anew {self._num_restarts} times '
+                         f'of {self._most_restarts}. All deaths: '
+                         f'{self._list()}.')
                 if self._num_restarts < self._most_restarts:
-                    words += ' So no worker is left.'
-            raise ClusterError(words)
+                    text += ' So no worker is left.'
+            raise ClusterError(text)
 
-    def _list(self):
+    def _list(self) -> str:
         return '; '.join(map(str, self.deaths))
 
-    def _next(self):
+    def _next(self) -> LocalPlaces | None:
         """Places for new processes, or None if there may be none."""
         dead = [death.who for death in self.supervisor.died]
         if not dead or self.closed or (
@@ -147,16 +130,14 @@ class Restarts:
                     death.seconds = time.monotonic() - max(
                         begun, death.noticed)
 
-    def _start_anew(self, places):
+    def _start_anew(self, places: LocalPlaces) -> None:
         self._num_restarts += 1
         left = len(places.workers)
-        words = [*map(str, self.supervisor.died),
-                 'all processes are started anew']
-        if left < self.supervisor.num_workers:
-            words[-1] += f', with {left} ' + (
-                'worker' if left == 1 else 'workers')
-        which = f'(restart {self._num_restarts} of {self._most_restarts})'
-        show('; '.join(words) + f' {which}')
+        deaths = '; '.join(map(str, self.supervisor.died))
+        fewer = (f', with {several(left, "worker")}'
+                 if left < self.supervisor.num_workers else '')
+        show(f'{deaths}; all processes are started anew{fewer} '
+             f'(restart {self._num_restarts} of {self._most_restarts})')
         self.starting = True
         try:
             with defer_sigint():
@@ -176,10 +157,8 @@ class Restarts:
         finally:
             self.starting = False
 
-    def _replace(self, places):
+    def _replace(self, places: LocalPlaces) -> None:
         self.supervisor.close()
-        for keeper in places.keepers:
-            keeper.cwd = self._cwd
         with self._changing:
             if not self.closed:
                 self.supervisor = Supervisor(places, *self._options)

@@ -1,10 +1,10 @@
-"""What a machine has run out of when processes cannot start, in a sentence."""
+"""Messages for a machine that has run out of something: processes, files."""
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 NO_THREAD = "can't start new thread"  # all that Python says
-# Words of an error, or of a process that dies, and the advice for them.
+# Phrases of an error, or of a process that dies, and the advice for them.
 ADVICE = {
     (NO_THREAD, 'Resource temporarily unavailable'):
         'Most often, this user has too many processes and threads (ulimit '
@@ -23,23 +23,25 @@ ADVICE = {
 
 
 def advice_for(text: str) -> str:
-    """What helps if `text` says that something has run out, else ''."""
-    for words, advice in ADVICE.items():
-        if any(one in text for one in words):
+    """Say what helps if `text` says that something has run out, else ''."""
+    for phrases, advice in ADVICE.items():
+        if any(phrase in text for phrase in phrases):
             return advice
     return ''
 
 
-def in_words(error: Exception) -> str:
-    """What went wrong, in a line."""
-    words = getattr(error, 'strerror', None) or str(error)
+def described(error: Exception) -> str:
+    """Describe an error in a line."""
+    text = getattr(error, 'strerror', None) or str(error)
     file = getattr(error, 'filename', None)
-    return (f'{words}: {file}' if file else words) or type(error).__name__
+    return (f'{text}: {file}' if file else text) or type(error).__name__
 
 
 @contextmanager
-def needs(what: str) -> Iterator[None]:
-    """Say what could not be had, why, and what helps.
+def needs(failure: str) -> Iterator[None]:
+    """Say what could not be done, why, and what helps.
+
+    failure: the beginning of the message, such as 'a cluster cannot start'.
 
     Raises:
         OSError: in place of another OSError, of a MemoryError, and of the
@@ -50,15 +52,15 @@ def needs(what: str) -> Iterator[None]:
     except (OSError, RuntimeError, MemoryError) as error:
         if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
             raise
-        words = f'{what}: {in_words(error)}'
-        advice = advice_for(words)
-        raise OSError(f'{words}. {advice}' if advice else words) from None
+        text = f'{failure}: {described(error)}'
+        advice = advice_for(text)
+        raise OSError(f'{text}. {advice}' if advice else text) from None
 
 
 @contextmanager
-def or_end(what: str) -> Iterator[None]:
+def or_end(failure: str) -> Iterator[None]:
     """End this process with such a line; the reader's adds the advice."""
     try:
         yield
     except (OSError, RuntimeError, MemoryError) as error:
-        sys.exit(f'{what}: {in_words(error)}')
+        sys.exit(f'{failure}: {described(error)}')

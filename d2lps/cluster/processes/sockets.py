@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from d2lps.cluster.processes.shortage import needs
-
 PREFIX = 'd2lps-cluster-'  # of folders
 
 
@@ -20,12 +18,11 @@ def socket_of(port: int) -> str:
 
 def make_folder() -> str:
     """A folder for a cluster's files, which no other user can enter."""
-    with needs('no folder for the files of a cluster'):
-        folder = tempfile.mkdtemp(prefix=PREFIX)
-        if len(folder) > 80:  # too long for the name of a socket in it
-            os.rmdir(folder)
-            folder = tempfile.mkdtemp(prefix=PREFIX, dir='/tmp')
-        return folder
+    folder = tempfile.mkdtemp(prefix=PREFIX)
+    if len(folder) > 80:  # too long for the name of a socket in it
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix=PREFIX, dir='/tmp')
+    return folder
 
 
 def remove_sockets(folder: str) -> None:
@@ -39,8 +36,8 @@ def remove_sockets(folder: str) -> None:
         return
     for path in paths:
         with suppress(OSError):
-            found = os.lstat(path)
-            if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
+            state = os.lstat(path)
+            if stat.S_ISSOCK(state.st_mode) and state.st_uid == os.geteuid():
                 os.unlink(path)
 
 

@@ -4,24 +4,20 @@ import itertools
 import json
 import secrets
 import time
-from collections import Counter, deque
-from collections.abc import Iterator
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import assert_never
 
-from d2lps import processor
-from d2lps.annotations import Message
+from d2lps.cluster import messages
 from d2lps.cluster.processes import sockets
-from d2lps.cluster.processes.addresses import LocalPlaces
+from d2lps.cluster.processes.addresses import LocalPlaces, Place
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.cells import PART
 from d2lps.cluster.processes.group import Death, Group
-from d2lps.cluster.processes.process import KeeperConnection, Process
-from d2lps.cluster.processes.shortage import needs
+from d2lps.cluster.processes.process import (Heard, KeeperConnection,
+                                             Process)
 from d2lps.cluster.store.agreement import Agreement
-
-ANSWER = 30.0  # seconds for the keepers to answer
-MOST_MESSAGES = 100  # messages of what is printed between two calls
 
 
 class Supervisor:
@@ -29,8 +25,9 @@ class Supervisor:
 
     Args:
         places: where they run, such as `addresses.LocalPlaces`.
-        timeout, port: as in `Cluster`.
+        timeout: as in `Cluster`.
         deaths: a list, to which those that die are added.
+        cwd: the folder in which the processes start.
 
     Attributes:
         failure: why all processes have been ended, or ''.
@@ -40,43 +37,38 @@ class Supervisor:
     Methods with an underscore run in the group's thread.
     """
 
-    def __init__(self, places: LocalPlaces, timeout: float, port: int | None,
-                 deaths: list[Death]) -> None:
+    def __init__(self, places: LocalPlaces, timeout: float,
+                 deaths: list[Death], cwd: str) -> None:
         self.num_workers, self.num_servers = (
             len(places.workers), len(places.servers))
-        self.places, self._port, self._deaths = places, port, deaths
-        self._timeout = timeout
+        self.places, self._timeout, self._deaths = places, timeout, deaths
         self.failure, self.num_ready = '', 0
         self.died: list[Death] = []
         self._calls: dict[int, Call] = {}
         self._numbers = itertools.count()
         # How many calls each worker has not ended.
         self._called: Counter[str] = Counter()
-        # After a call: what workers print until the next call.
-        self._between: deque[tuple[int, Message]] | None = None
         self._agreement = Agreement(
             self.num_workers, timeout, self._answer, self._met)
-        self._checks: list[str | None] = []
+        self._checks: list[str] = []
         self._checking, self._freed = 0, 0
-        self._group = Group(self._hear, self._tick, self._failed)
+        self._group = Group(places.name, places.network, cwd, self._hear,
+                            self._tick, self._failed)
 
-    def start(self) -> None:
-        """Start all processes; OSError or ClusterError if it cannot be."""
-        keepers = self.places.keepers
-        patience = ANSWER * processor.load()
-        self._group.do(lambda: [*map(self._group.keep, keepers)])
-        end = time.monotonic() + patience
-        while not self._group.failure:  # nor closed
-            late: dict[Process | KeeperConnection, str] = {
-                keeper: f'did not answer within {patience:.0f} s'
-                for keeper in keepers if not keeper.status}
-            if not late:
-                break
+    def start(self, seconds: float) -> None:
+        """Start all processes; OSError or ClusterError if it cannot be.
+
+        seconds: how long the keeper may take to make the network.
+        """
+        keeper, end = self._group.keeper, time.monotonic() + seconds
+        while keeper.problem is None and not self._group.failure:
             if time.monotonic() > end:
-                self._group.do(partial(self._group.fail_dead, late))
+                self.fail(f'{keeper.label()} did not answer in {seconds:.0f} '
+                          's')
             time.sleep(0.005)
-        if not self._group.failure:
-            self.places.use_answers()
+        if keeper.problem:
+            raise OSError(keeper.problem)
+        if not self._group.failure:  # nor closed
             if self.num_servers:
                 self._group.do(self._start_servers)
             self._group.do(self._start_workers)
@@ -92,9 +84,6 @@ class Supervisor:
         """A new `Call`; in this `with` block, it hears what workers say."""
         call = Call(next(self._numbers), self.num_workers)
         self._calls[call.number] = call
-        for said in self._between or ():
-            call.hear(*said)
-        self._between = deque(maxlen=MOST_MESSAGES)
         if self.failure:
             call.hear()
         try:
@@ -105,16 +94,16 @@ class Supervisor:
     def call_workers(self, number: int, packed: str) -> None:
         """Have all workers call a function; see `calling`."""
         # A keeper that reads a long message sends no sign of life meanwhile.
-        *parts, last = [packed[start:start + PART]
-                        for start in range(0, len(packed), PART)]
+        parts = [messages.CallPart(number, packed[start:start + PART],
+                                   last=start + PART >= len(packed))
+                 for start in range(0, len(packed), PART)]
 
-        def send():
-            for one in self._members('worker'):
+        def send() -> None:
+            for worker in self._members('worker'):
                 for part in parts:
-                    one.send('part', packed=part)
-                one.send('call', number=number, packed=last)
-                self._agreement.note_call(one.rank, time.monotonic())
-                self._called[one.name] += 1
+                    worker.send(part)
+                self._agreement.note_call(worker.rank, time.monotonic())
+                self._called[worker.name] += 1
         self._group.do(send)
 
     def called(self) -> list[str]:
@@ -122,15 +111,22 @@ class Supervisor:
         return self._group.do(lambda: [
             name for name, calls in self._called.items() if calls])
 
-    def _named(self):
-        return {one.name: one for one in (
-            *self._group.keepers, *self._group.processes)}
+    def _named(self) -> dict[str, Process | KeeperConnection]:
+        started: list[Process | KeeperConnection] = [
+            self._group.keeper, *self._group.processes]
+        return {process.name: process for process in started}
+
+    def traffic(self) -> dict[str, tuple[int, int]]:
+        """The bytes on each link so far: see `Cluster.traffic`."""
+        pid = self._group.keeper.pid
+        assert pid  # it has been started
+        return self.places.traffic(pid)
 
     def pids(self) -> dict[str, int]:
         """The processes that have started: {'scheduler': 4711, …}."""
         return self._group.do(lambda: {
-            name: one.pid for name, one in self._named().items()
-            if one.pid is not None})
+            name: process.pid for name, process in self._named().items()
+            if process.pid is not None})
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to the process `name`.
@@ -138,12 +134,12 @@ class Supervisor:
         Raises:
             ValueError: if there is none of that name.
         """
-        def send():  # nobody is there if all have just ended
-            found = self._named()
-            if name in found:
-                found[name].signal(number)
-            elif found:
-                raise ValueError(f"name must be one of {', '.join(found)}; "
+        def send() -> None:
+            named = self._named()
+            if name in named:
+                named[name].signal(number)
+            elif not self._group.failure:  # then all have just ended
+                raise ValueError(f"name must be one of {', '.join(named)}; "
                                  f'it was {name!r}')
         self._group.do(send)
 
@@ -157,7 +153,7 @@ class Supervisor:
         """End all processes because of `reason`."""
         self._group.do(lambda: self._group.fail(reason))
 
-    def _start_workers(self):
+    def _start_workers(self) -> None:
         """Start the workers, with what they need to find each other."""
         address, port = self.places.master()
         env = {'WORLD_SIZE': str(self.num_workers),  # as torchrun does
@@ -168,134 +164,127 @@ class Supervisor:
                'D2LPS_TIMEOUT': str(self._timeout),
                'GLOO_SOCKET_IFNAME': self.places.card}
         for rank, place in enumerate(self.places.workers):
-            place.add('worker', rank, env | {'RANK': str(rank)},
-                      store=bool(self.num_servers))
+            self._group.keeper.add('worker', rank, env | {'RANK': str(rank)},
+                                   place.host, store=bool(self.num_servers))
 
-    def _start_servers(self):
+    def _start_servers(self) -> None:
         """Start scheduler and servers, and set what workers must know."""
+        keeper = self._group.keeper
         for process in self._group.processes:
             if process.expected_to_exit:
-                process.keeper.remove(process)
+                keeper.remove(process)
         sockets.remove_sockets(self._group.folder)
         head, servers = self.places.head, self.places.servers
         root, *ports = self.places.free_ports(
             1 + self.num_servers + self.num_workers)
-        root = self._port or root
         # Write the names first: a full disk then leaves no socket behind.
-        names = Path(self._group.folder, 'sockets')
-        with needs('no file for the names of the sockets'):
-            new = names.with_suffix('.new')
-            new.write_text(' '.join(map(sockets.socket_of, (root, *ports))))
-        if self._port:
-            self.places.reserve(self._port)
-        new.rename(names)
+        Path(self._group.folder, 'sockets').write_text(
+            ' '.join(map(sockets.socket_of, (root, *ports))))
         self._env = self.places.env | {
             'DMLC_PS_ROOT_URI': head.address,
             'DMLC_PS_ROOT_PORT': str(root),
             'DMLC_NUM_WORKER': str(self.num_workers),
             'DMLC_NUM_SERVER': str(self.num_servers)}
-        head.add('scheduler', 0, self._env_of('scheduler', head, root))
+        keeper.add('scheduler', 0, self._env_of('scheduler', head, root),
+                   head.host)
         # MXNet gives ranks in the order of the ports.
         for rank, (place, port) in enumerate(zip(servers, ports)):
-            place.add('server', rank, self._env_of('server', place, port))
+            keeper.add('server', rank, self._env_of('server', place, port),
+                       place.host)
         self._worker_ports = ports[self.num_servers:]
-        self._used, self._joining = False, set()
+        self._used, self._joining = False, set[str]()
 
-    def _env_of(self, role, place, port):
+    def _env_of(self, role: str, place: Place, port: int) -> dict[str, str]:
         return self._env | {'DMLC_ROLE': role, 'PORT': str(port),
                             'DMLC_NODE_HOST': place.address}
 
-    def _members(self, *roles):
+    def _members(self, *roles: str) -> list[Process]:
         return [process for process in self._group.processes
                 if process.role in roles]
 
-    def _hear(self, one, message):
-        """Hand a message of a process to the method for its kind."""
-        hear = self.HEARD_BY.get(message.get('kind'))
-        if hear:
-            return hear(self, one, message)
-        self._broken(one, {'text': f'sent an unknown message: {message}'})
+    def _hear(self, process: Process, message: Heard) -> None:
+        """Do what a message of a process asks for."""
+        match message:
+            case messages.Ready():
+                self.num_ready += 1
+            case messages.Joins():
+                self._joining.add(process.name)
+                if len(self._joining) == self.num_servers + self.num_workers:
+                    [scheduler] = self._members('scheduler')
+                    scheduler.send(messages.BeginScheduler())
+            case messages.Printed():
+                calls = [*self._calls.values()]
+                if calls and process.role == 'worker':
+                    calls[0].hear(process.rank, message)
+            case (messages.State() | messages.Question()
+                  | messages.StoreCall() | messages.Cancel()):
+                self._agreement.hear(process.rank, message, time.monotonic())
+            case messages.ResultPart() | messages.Done():
+                if isinstance(message, messages.Done):
+                    self._called[process.name] -= 1
+                call = self._calls.get(message.number)
+                if call:  # it is still waited for
+                    call.hear(process.rank, message)
+            case messages.Fault():
+                for worker in self._members('worker'):
+                    worker.send(message)
+            case messages.Checked():
+                self._checked(process, message)
+            case messages.Freed():
+                self._freed += 1
+                if self._freed == self.num_workers:
+                    self._agreement.start_over()
+            case messages.Broken():
+                self._group.fail(f'{process.label()} {message.text}',
+                                 [process])
+            case messages.Beat():
+                pass  # the keeper's connection has noted it
+            case _:
+                assert_never(message)
 
-    def _ready(self, one, message):
-        """A worker waits for calls."""
-        self.num_ready += 1
-
-    def _joins(self, one, message):
-        """A server or worker is going to register with the scheduler."""
-        self._joining.add(one.name)
-        if len(self._joining) == self.num_servers + self.num_workers:
-            self._members('scheduler')[0].send(do='begin')
-
-    def _hear_call(self, one, message):
-        if message['kind'] == 'done':
-            self._called[one.name] -= 1
-        call = self._calls.get(message['number'])
-        if call:  # it is still waited for
-            call.hear(one.rank, message)
-
-    def _printed(self, one, message):
-        if one.role == 'worker':
-            calls = [*self._calls.values()]
-            if calls:
-                calls[0].hear(one.rank, message)
-            elif self._between is not None and message['stream'] == 'stdout':
-                self._between.append((one.rank, message))  # of a thread
-
-    def _fault(self, one, message):
-        """An update has failed at a server."""
-        for worker in self._members('worker'):
-            worker.send(do='fault', server=one.name, text=message['text'])
-
-    def _has_freed(self, one, message):
-        self._freed += 1
-        if self._freed == self.num_workers:
-            self._agreement.start_over()
-
-    def _broken(self, one, message):
-        self._group.fail(f"{one.label()} {message['text']}", [one])
-
-    def _hear_worker(self, one, message):
-        self._agreement.hear(one.rank, message, time.monotonic())
-
-    def _answer(self, rank, number, reply):
+    def _answer(self, rank: int, answer: messages.Answer) -> None:
         for worker in self._members('worker'):
             if worker.rank == rank:
-                worker.send(do='answer', number=number, **reply)
+                worker.send(answer)
 
-    def _met(self, questions):
-        """Do what a collective call needs, and return the replies."""
-        if 'create' in questions[0]:
+    def _met(self, questions: Sequence[messages.Question]
+             ) -> list[messages.Answer] | None:
+        """Do what a collective call needs, and return the answers."""
+        if questions[0].create:
             if self._used:
                 self._start_servers()
             self._used, self._freed = True, 0
-            return [{'env': self._env_of('worker', *at)} for at in zip(
-                self.places.workers, self._worker_ports)]
-        if 'close' in questions[0]:
-            for one in self._members('scheduler', 'server'):
-                one.expected_to_exit = True
-            return [{'missing': self._agreement.missing(rank)}
+            return [messages.Answer(env=self._env_of('worker', place, port))
+                    for place, port in zip(self.places.workers,
+                                           self._worker_ports)]
+        if questions[0].close:
+            for process in self._members('scheduler', 'server'):
+                process.expected_to_exit = True
+            return [messages.Answer(missing=self._agreement.missing(rank))
                     for rank in range(self.num_workers)]
-        if 'update' in questions[0]:
-            self._checks, update = [], max(one['update'] for one in questions)
-            self._checking += 1
+        if questions[0].update is not None:
+            # That of rank 0; the others' are ''.
+            update = max(question.update or '' for question in questions)
+            self._checks, self._checking = [], self._checking + 1
             for server in self._members('server'):
-                server.send(do='check', number=self._checking, update=update)
+                server.send(messages.Check(self._checking, update))
             return None  # until all have checked it
-        return [{}] * self.num_workers
+        return [messages.Answer()] * self.num_workers
 
-    def _checked(self, server, message):
+    def _checked(self, server: Process, message: messages.Checked) -> None:
         """A server has tried to load an optimizer."""
-        error = message['error']
-        if message['number'] != self._checking:
+        if message.number != self._checking:
             return  # it was one that nobody waits for any more
-        self._checks.append(error and f'{server.name}: {error}')
+        self._checks.append(
+            message.error and f'{server.name}: {message.error}')
         if len(self._checks) == self.num_servers:
             errors = '; '.join(filter(None, self._checks))
-            self._agreement.reply_all([
-                {'error': f'the servers cannot load it: {errors}'}
-                if errors else {}] * self.num_workers, time.monotonic())
+            answer = messages.Answer(
+                error=errors and f'the servers cannot load it: {errors}')
+            self._agreement.answer_all([answer] * self.num_workers,
+                                       time.monotonic())
 
-    def _tick(self, now):
+    def _tick(self, now: float) -> None:
         self._agreement.check(now)
         if late := self._agreement.overdue(now):
             self._group.fail('; '.join(
@@ -303,20 +292,12 @@ class Supervisor:
                 f'{self._agreement.workers[rank].call}' for rank in late),
                 died=[('servers', 'did not answer in time')])
 
-    def _failed(self, text, now):
-        self.died = self._group.died
-        self._deaths += self.died
+    def _failed(self, text: str, now: float, died: list[Death]) -> None:
+        self.died = died
+        self._deaths += died
         started = self.num_ready == self.num_workers  # else none was used
         self.failure = '\n'.join([text, *(
             f'worker {rank}: {self._agreement.state(rank, now)}'
             for rank in range(self.num_workers) if started)])
         for call in [*self._calls.values()]:
             call.hear()
-
-    HEARD_BY = {  # who hears each kind of messages.FROM_MEMBER
-        'ready': _ready, 'joins': _joins, 'printed': _printed,
-        'fault': _fault, 'checked': _checked, 'freed': _has_freed,
-        'broken': _broken,
-        'state': _hear_worker, 'question': _hear_worker,
-        'call': _hear_worker, 'cancel': _hear_worker,
-        'part': _hear_call, 'done': _hear_call}

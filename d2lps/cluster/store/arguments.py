@@ -33,8 +33,8 @@ def groups(name: str, keys: Key | list[Key] | tuple[Key, ...], values: Any,
     Raises:
         ValueError: if something does not fit.
     """
-    found = by_key(keys, values, mx.nd.NDArray, name)
-    for key in found:
+    given = by_key(keys, values, mx.nd.NDArray, name)
+    for key in given:
         if type(key) is int and not 0 <= key < 2 ** 31:
             raise ValueError('key must be from 0 to 2**31 - 1, or a string; '
                              f'it was {key!r}')
@@ -45,18 +45,18 @@ def groups(name: str, keys: Key | list[Key] | tuple[Key, ...], values: Any,
             raise ValueError(f'key {key!r} is not initialised; first call '
                              f'init({key!r}, value) on every worker (so far: '
                              f'{names([*known])})')
-    if len({type(key) for key in [*found, *known]}) > 1:
+    if len({type(key) for key in [*given, *known]}) > 1:
         raise ValueError('key must be of one type in a store, numbers or '
-                         f'strings; it was {names([*found])}, and so far '
+                         f'strings; it was {names([*given])}, and so far '
                          f'there is {names([*known])}')
-    for key, arrays in found.items():
+    for key, arrays in given.items():
         if new and len(arrays) > 1:
             raise ValueError(f'{name} for key {key!r} must be one array; '
                              f'there are {len(arrays)}')
         for array in arrays:
             check_array(f'{name} for key {key!r}', array,
                         known[key] if key in known else arrays[0].shape)
-    return found
+    return given
 
 
 def check_array(name: str, array: Array, shape: tuple[int, ...]) -> None:
@@ -64,16 +64,16 @@ def check_array(name: str, array: Array, shape: tuple[int, ...]) -> None:
     if array.stype != 'default':
         raise ValueError(f'{name} must be an array of mxnet.np; it was a '
                          f'{type(array).__name__}')
-    found = array.shape  # MXNet is asked once: this is done in every step
-    if 0 in found:
-        raise ValueError(f'{name} must have elements; its shape is {found}')
+    actual = array.shape  # MXNet is asked once: this is done in every step
+    if 0 in actual:
+        raise ValueError(f'{name} must have elements; its shape is {actual}')
     if onp.dtype(array.dtype) != 'float32':
         raise ValueError(
             f'{name} must have elements of float32, for example '
             f"{name.split()[0]}.astype('float32'); it has {array.size} of "
             f'{onp.dtype(array.dtype)}')
-    if found != shape:
-        raise ValueError(f'{name} must have shape {shape}; it was {found}')
+    if actual != shape:
+        raise ValueError(f'{name} must have shape {shape}; it was {actual}')
 
 
 def compression(name: str, value: Any) -> dict[str, Any]:

@@ -8,23 +8,25 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from d2lps.annotations import Message
+from d2lps.annotations import Key
+from d2lps.cluster import messages
+from d2lps.cluster.messages import Answer, Fault, Question
 
 T = TypeVar('T')
 
 
 class Channel(Protocol):
-    """The connection to the main process; see `processes.member.Channel`."""
-    job: Message
+    """The connection to the keeper; see `processes.channel`."""
+    job: messages.Start
 
-    def tell(self, kind: str, **message: Any) -> None:
+    def tell(self, message: messages.FromMember) -> None:
         """Send a message and go on."""
 
-    def ask(self, **message: Any) -> Message:
-        """Send a message and wait for the answer."""
+    def ask(self, question: Question) -> Answer:
+        """Send a question and wait for the answer."""
 
 
 class StoreError(RuntimeError):
@@ -70,28 +72,24 @@ def defer_sigint() -> Iterator[None]:
 class StoreClient:
     """A worker's questions to its cluster, over the process's `channel`.
 
-    `faults` is the list to which the channel adds what servers report.
+    `faults` is the list to which the worker adds what servers report.
     """
 
-    def __init__(self, channel: Channel, faults: list[Message]) -> None:
-        self.rank, self.faults = channel.job['rank'], faults
+    def __init__(self, channel: Channel, faults: list[Fault]) -> None:
+        self.rank, self.faults = channel.job.rank, faults
         self.pid, self.lock = os.getpid(), threading.RLock()
-        self._channel = channel
+        self.send, self._channel = channel.tell, channel
 
-    def tell(self, kind: str = 'call', **message: Any) -> None:
-        """Say what MXNet is going to do; without a message, that it is done.
+    def tell(self, call: str = '', push: Sequence[Key] = (),
+             inside: bool = False) -> None:
+        """Say what MXNet is going to do: see `messages.StoreCall`."""
+        self.send(messages.StoreCall(call, push, inside))
 
-        call: the call, in words.
-        push: the keys that are pushed.
-        inside: MXNet may take long; the cluster watches that.
-        """
-        self._channel.tell(kind, **message)
+    def ask(self, question: Question, faults: bool = True) -> Answer:
+        """Wait until the other workers have made the calls that ours needs.
 
-    def ask(self, call: str, faults: bool = True, **message: Any) -> Message:
-        """Wait until the other workers have made the calls that `call` needs.
-
-        Returns the cluster's reply, a dictionary. With `faults=False`, an
-        update that failed at a server is not reported now.
+        Returns the cluster's answer. With `faults=False`, an update that
+        failed at a server is not reported now.
 
         Raises:
             StoreError: if they do not do it in time, or cannot; or if a
@@ -99,25 +97,31 @@ class StoreClient:
         """
         if faults:
             self.check_faults()
-        reply = self._channel.ask(call=call, **message)
+        answer = self._channel.ask(question)
         # A granted push is counted, so it must be sent. The next call reports
         # what failed meanwhile.
-        if faults and ('error' in reply or 'push' not in message):
+        if faults and (answer.error or not question.push):
             try:
                 self.check_faults()
             except StoreError:
                 self.tell()  # this worker will not be in a pull
                 raise
-        if 'error' in reply:
-            if reply.get('others'):  # busy workers delay the cell's error
-                print(f"StoreError: {reply['error']}", file=sys.stderr,
+        if answer.error:
+            if answer.others:  # busy workers delay the cell's error
+                print(f'StoreError: {answer.error}', file=sys.stderr,
                       flush=True)
-            raise StoreError(reply['error'])
-        return reply
+            raise StoreError(answer.error)
+        return answer
 
-    def meet(self, call: str, same: Any = None, **message: Any) -> Message:
-        """Wait until all workers make this call, with the same `same`."""
-        return self.ask(call, same=[call, same], **message)
+    def meet(self, call: str, same: Any = None, faults: bool = True,
+             create: bool = False, close: bool = False,
+             update: str | None = None) -> Answer:
+        """Wait until all workers make this call, with the same `same`.
+
+        For the other arguments see `messages.Question` and `ask`.
+        """
+        return self.ask(Question(call, same=[call, same], create=create,
+                                 close=close, update=update), faults)
 
     def inside(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function of MXNet's; the cluster watches how long it takes.
@@ -134,5 +138,5 @@ class StoreClient:
         if self.faults:
             fault = self.faults[0]
             self.faults.clear()
-            raise StoreError(f"{fault['server']} could not update, so the "
-                             f"value stayed as it was:\n{fault['text']}")
+            raise StoreError(f'{fault.server} could not update, so the '
+                             f'value stayed as it was:\n{fault.text}')

@@ -12,6 +12,7 @@ from mxnet.kvstore import KVStoreBase
 
 from d2lps.annotations import Array, Key
 from d2lps.checks import checked, function, instance_of, integer
+from d2lps.cluster.messages import Freed, Question
 from d2lps.cluster.store.arguments import (by_mxnet, compression, groups,
                                            names, packed)
 from d2lps.cluster.store.client import (StoreClient, StoreError, defer_sigint,
@@ -59,9 +60,9 @@ class DistStore(KVStoreBase):
         self._updates = False  # do the servers have an update?
         self._fails_at_once = False  # or never, that update
         self._verified_keys: set[Key] = set()  # with these it did not fail
-        reply = client.meet(f'create({kind!r})', create=True, faults=False)
+        answer = client.meet(f'create({kind!r})', create=True, faults=False)
         client.faults.clear()  # they were in a store that is gone
-        os.environ.update(reply['env'])
+        os.environ.update(answer.env)
         self._kv = client.inside(create, kind)
         self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
 
@@ -116,7 +117,7 @@ class DistStore(KVStoreBase):
             self._client.check_faults()
             self._client.tell(call=call)
         elif again:
-            self._client.ask(call, push=keys)
+            self._client.ask(Question(call, push=keys))
         else:
             self._client.check_faults()
         with defer_sigint():  # what the cluster has counted must be sent
@@ -154,7 +155,7 @@ class DistStore(KVStoreBase):
         keys = [*given]
         call, pushed = f'pull({names(keys)})', self._pushed.intersection(keys)
         if self.type == 'dist_sync' and pushed:
-            self._client.ask(call, pull=keys)
+            self._client.ask(Question(call, pull=keys))
             self._pushed.difference_update(keys)
         else:
             self._client.check_faults()
@@ -170,7 +171,8 @@ class DistStore(KVStoreBase):
         if not wait:
             self._pending_pulls.update(zip(keys, outs))
         elif self._updates and not self._verified_keys.issuperset(keys):
-            self._client.ask(call)  # by now servers have reported faults
+            # By now servers have reported faults.
+            self._client.ask(Question(call))
             if self._fails_at_once:
                 self._verified_keys.update(pushed)
             return
@@ -247,7 +249,10 @@ class DistStore(KVStoreBase):
         self._client.meet('barrier()')
 
     def is_capable(self, capability: str) -> bool:
-        """Gluon's Trainer asks whether servers can run an optimizer: yes."""
+        """Whether servers can run an optimizer: yes.
+
+        Gluon's Trainer and `mxnet.model` ask that.
+        """
         return capability.lower() == KVStoreBase.OPTIMIZER
 
     def save_optimizer_states(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -263,15 +268,15 @@ class DistStore(KVStoreBase):
         With `report`, an update that failed meanwhile is an error then.
         """
         if self._kv is not None:
-            reply = self._client.meet('close()', close=True, faults=False)
+            answer = self._client.meet('close()', close=True, faults=False)
             # A push that waits for others would never let the store go.
-            for key, times in reply['missing']:
+            for key, times in answer.missing:
                 for _ in range(times):
                     self._send({key: [mx.nd.zeros_like(
                         self._buffers[key])]})
             self._client.inside(self._kv._barrier)
             self._client.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
             self._kv.handle, self._kv = None, None
-            self._client.tell('freed')
+            self._client.send(Freed())
             if report:
-                self._client.ask('close()')
+                self._client.ask(Question('close()'))

@@ -7,8 +7,8 @@ from typing import Any
 
 from mxnet.kvstore import KVStoreBase
 
-from d2lps.annotations import Message
 from d2lps.checks import checked, one_of
+from d2lps.cluster.messages import Fault, Joins
 from d2lps.cluster.store.client import Channel, StoreClient
 from d2lps.cluster.store.diststore import KINDS, DistStore
 from d2lps.engine import mx
@@ -17,14 +17,14 @@ _client: StoreClient | None = None  # in workers only
 _store: DistStore | None = None  # a process can have one at a time
 
 
-def attach(channel: Channel, faults: list[Message]) -> None:
+def attach(channel: Channel, faults: list[Fault]) -> None:
     """Make this process a worker; `processes.member` calls this."""
     global _client
     _client = StoreClient(channel, faults)
 
 
 class Kinds(dict):
-    """What `mx.kv.create` asks first: {kind: function that makes a store}.
+    """The table that `mx.kv.create` reads: {kind: function for a store}.
 
     All kinds with 'dist' in their name are ours, be they misspelt: MXNet
     would wait for others that never come, or does not say what is missing.
@@ -47,8 +47,8 @@ def native_store(kind: str) -> Any:
     """MXNet's own store, in a worker."""
     assert _client is not None
     os.umask(0o077)  # its socket is our own, whatever a cell has set
-    _client.tell('joins')  # so the scheduler may begin; see
-    # `processes.mxnet_server.serve`
+    # The scheduler waits for this: see `processes.mxnet_server.serve`.
+    _client.send(Joins())
     handle = mx.base.KVStoreHandle()
     mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
         mx.base.c_str(kind), ctypes.byref(handle)))

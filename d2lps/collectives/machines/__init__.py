@@ -9,5 +9,6 @@ of it for one post; `command`: in a terminal.
 """
 from d2lps.collectives.machines import examples, protocols, rates
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,
-                                                    expected)
+                                                    expected_bandwidth)
+from d2lps.collectives.machines.gpu_machine import from_nvidia_smi
 from d2lps.collectives.machines.nccl_tests import read_nccl_tests

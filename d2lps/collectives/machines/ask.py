@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,
-                                                    expected)
+                                                    expected_bandwidth)
 from d2lps.collectives.machines.gpu_machine import GpuMachine, machine_of
 from d2lps.collectives.machines.nccl_tests import Log, read_log
 from d2lps.collectives.machines.nccl_xml import read_xml
@@ -15,7 +15,7 @@ from d2lps.collectives.machines.wiring import Wiring
 
 
 class Answer(NamedTuple):
-    """What was read, and what it says.
+    """A post that was read, and an answer to it.
 
     verdict: None without a measurement. notes: of the texts, in sentences.
     log: what the log says, if there was one.
@@ -31,11 +31,12 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
         log: str | None = None, measured: float | None = None,
         machines: int = 1, cards: int | None = None,
         card_rate: float | None = None) -> Answer:
-    """What should this machine show, and does it?
+    """Tell what this machine should show, and judge a measurement.
 
     text: a table of `nvidia-smi topo -m`, or NCCL's XML. log: of nccl-tests.
     measured: or a bus bandwidth, bytes/s. gpu: where no text says which GPU
-    it is. use, machines, cards, card_rate: see `machine_of` and `expected`.
+    it is. use, machines, cards, card_rate: see `machine_of` and
+    `expected_bandwidth`.
 
     Raises ValueError for texts that cannot be read or do not fit together.
     """
@@ -46,15 +47,15 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
     if of_log and find_gpu(of_log).sm != machine.gpu.sm:
         raise ValueError(f'the log is of {of_log} GPUs, and these are '
                          f'{machine.gpu.name}')
-    found = expected(machine, machines=machines, cards=cards,
-                     card_rate=card_rate)
+    expectation = expected_bandwidth(machine, machines=machines, cards=cards,
+                                     card_rate=card_rate)
     notes, verdict = machine.wiring.notes, None
     if read is not None:
-        verdict = found.verdict(read)
+        verdict = expectation.verdict(read)
         notes += read.attrs['notes']
     elif measured is not None:
-        verdict = found.verdict(measured)
-    return Answer(machine, found, verdict, notes, read)
+        verdict = expectation.verdict(measured)
+    return Answer(machine, expectation, verdict, notes, read)
 
 
 def read_wiring(text: str) -> Wiring:

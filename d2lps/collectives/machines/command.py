@@ -56,33 +56,34 @@ def answered(table: str, gpu: str | None = None,
 
 
 def _print_object(answer: Answer, machines: int) -> None:
-    found, verdict = answer.expectation, answer.verdict
-    why = [found.why, verdict.why if verdict else '', *answer.notes]
+    expectation, verdict = answer.expectation, answer.verdict
+    why = [expectation.why, verdict.why if verdict else '', *answer.notes]
     print(dumps({
-        'gpus': found.gpus, 'rings': found.rings,
-        'low': round(found.low / 1e9, 3), 'high': round(found.high / 1e9, 3),
-        'predictable': found.predictable,
+        'gpus': expectation.gpus, 'rings': expectation.rings,
+        'low': round(expectation.low / 1e9, 3),
+        'high': round(expectation.high / 1e9, 3),
+        'predictable': expectation.predictable,
         'verdict': verdict and verdict.word,
         'why': ' '.join(filter(None, why))}))
 
 
 def _print_lines(answer: Answer, machines: int) -> None:
-    for name, words in rows(answer, machines):
-        print(f'{name:9} {words}')
+    for name, line in rows(answer, machines):
+        print(f'{name:9} {line}')
 
 
 def rows(answer: Answer, machines: int = 1) -> list[tuple[str, str]]:
-    """What an answer says: names and sentences, in the order to print."""
-    machine, found, verdict, notes, _ = answer
+    """Names and sentences of an answer, in the order to print."""
+    machine, expectation, verdict, notes, _ = answer
     gpus = f'{len(machine.gpus)} {machine.gpu.name}: '
     gpus += ' '.join(map(str, machine.gpus))
     said = [('GPUs', gpus if machines == 1
              else f'{machines} machines of {gpus}')]
     said += [('ring', f'{"-".join(map(str, [*order, order[0]]))}, {count} '
                       f'NVLink{"s" * (count > 1)} per hop')
-             for order, count in found.rings]
-    said += [('expected', f'bus bandwidth {found.in_words()}'),
-             ('why', found.why)]
+             for order, count in expectation.rings]
+    said += [('expected', f'bus bandwidth {expectation.in_words()}'),
+             ('why', expectation.why)]
     if verdict:
         said += [('verdict', f'{verdict.word or "none yet"}: {verdict.why}')]
     return said + [('note', note) for note in notes]
@@ -127,10 +128,10 @@ def _about(file):
     try:
         yield
     except ValueError as error:
-        words = str(error)
-        if words.startswith('text '):
-            words = f'{writable(file)} {words.removeprefix("text ")}'
-        raise ValueError(words) from None
+        line = str(error)
+        if line.startswith('text '):
+            line = f'{writable(file)} {line.removeprefix("text ")}'
+        raise ValueError(line) from None
 
 
 def _read(name):

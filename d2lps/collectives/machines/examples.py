@@ -10,7 +10,8 @@ import numpy as np
 
 from d2lps.checks import checked, from_zero, integer, one_of, refuse
 from d2lps.collectives.cables import P3_CABLES
-from d2lps.collectives.machines.expectation import Expectation, expected
+from d2lps.collectives.machines.expectation import (Expectation,
+                                                    expected_bandwidth)
 from d2lps.collectives.machines.gpu_machine import machine_of
 from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.rates import GBIT
@@ -35,7 +36,6 @@ def table(n: int, cell: Callable[[int, int], str],
     return '\n'.join(rows) + '\n'
 
 
-@checked(n=integer, nvlinks=integer)
 def all_alike(n: int, nvlinks: int) -> str:
     """n GPUs, and the text names so many NVLinks for each pair of them.
 
@@ -57,26 +57,18 @@ def joined(cables: np.ndarray | Sequence[Sequence[int]]) -> str:
     return table(n, cell, sockets)
 
 
-@checked(n=integer)
 def one_switch(n: int) -> str:
     """n GPUs on one PCIe switch, without NVLinks."""
     return table(n, lambda i, j: 'PIX')
 
 
-@checked(n=integer)
 def two_sockets(n: int) -> str:
     """n GPUs in slots of two sockets, without NVLinks."""
     return joined(np.zeros((n, n), int))
 
 
-def _even(n, **_):
-    if n % 2:
-        refuse('n', n, 'an even number: the GPUs are in pairs')
-
-
-@checked(_even, n=integer, nvlinks=integer)
 def pairs(n: int, nvlinks: int) -> str:
-    """n GPUs in pairs, each joined by so many NVLinks; two sockets."""
+    """n GPUs, an even number, in pairs with so many NVLinks; two sockets."""
     pair = nvlinks * (1 - np.eye(2, dtype=int))
     return joined(np.kron(np.eye(n // 2, dtype=int), pair))
 
@@ -90,9 +82,13 @@ MACHINES: dict[str, Callable[[int, int], str]] = {
     'two sockets': lambda n, nvlinks: two_sockets(n)}
 
 
-def _as_built(wiring, n, **_):
+def _as_built(wiring, n, nvlinks):
     if wiring.startswith('DGX-1') and n != 8:
         refuse('n', n, f'8: so many GPUs a {wiring} has')
+    if wiring == 'pairs' and n % 2:
+        refuse('n', n, 'an even number: the GPUs are in pairs')
+    if wiring in ('NVSwitch', 'all joined', 'pairs'):
+        integer('nvlinks', nvlinks)
 
 
 @checked(_as_built, wiring=one_of(*MACHINES), n=integer, nvlinks=from_zero)
@@ -106,7 +102,7 @@ def posted(wiring: str, n: int = 8, nvlinks: int = 0) -> str:
 
 
 def predicted(case: Any) -> Expectation:
-    """What a machine in `notebooks/results/21-servers.csv` should show.
+    """The expectation for a machine in `notebooks/results/21-machines.csv`.
 
     case: a row of it, with its columns as attributes.
     """
@@ -114,6 +110,7 @@ def predicted(case: Any) -> Expectation:
     wiring = read_table(posted(case.wiring, case.gpus, case.nvlinks))
     machine = machine_of(wiring, case.gpu, [*map(int, use)] or None)
     if case.machines == 1:
-        return expected(machine)
-    return expected(machine, machines=case.machines, cards=int(case.cards),
-                    card_rate=case.gbit * GBIT)
+        return expected_bandwidth(machine)
+    return expected_bandwidth(machine, machines=case.machines,
+                              cards=int(case.cards),
+                              card_rate=case.gbit * GBIT)

@@ -1,4 +1,4 @@
-"""What bus bandwidth a machine should show, and what a measurement says.
+"""The bus bandwidth that a machine should show, and verdicts on it.
 
 *Bus bandwidth* (busbw) is how nccl-tests states the time t of an all-reduce
 of N bytes on n GPUs: 2 (n - 1) / n * N / t. For a ring that is what each GPU
@@ -7,7 +7,7 @@ carries.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,7 +66,7 @@ DIRECT = (
 
 
 class Verdict(NamedTuple):
-    """What a measurement says of a machine.
+    """A verdict of a measurement on a machine.
 
     word: 'healthy', 'below' or 'above', or None if the log cannot tell.
     why: in sentences.
@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
 
 
 class _Inside(NamedTuple):
-    """What the GPUs of one machine should show.
+    """Rates that the GPUs of one machine should show.
 
     ring, best: bus bandwidth of a ring and of the best plan, as the rates
     say. low, high: from, to; bytes/s. The rest: as in `Expectation`.
@@ -132,7 +132,7 @@ class Expectation:
                 'more' + '; not predictable' * (not self.predictable))
 
     def verdict(self, measured: float | pd.DataFrame | Log) -> Verdict:
-        """What a measurement says of the machine.
+        """The verdict of a measurement on the machine.
 
         measured: bus bandwidth in bytes/s, or a table of `read_nccl_tests`,
         of which the largest one counts.
@@ -199,36 +199,36 @@ class Expectation:
             return Verdict('above', self._above(peak) + end)
         if peak < self.low:
             return Verdict('below', self._below(peak) + end)
-        words = f'{rate_in_words(peak)} is in the range.'
+        sentence = f'{rate_in_words(peak)} is in the range.'
         if self.wire and self.best > peak > self.wire:
-            words += (f' It is more than the {rate_in_words(self.wire)} of '
-                      'the cards. This is no mistake: bus bandwidth counts '
-                      'the bytes of a ring. A tree, or a sum inside each '
-                      'machine first, sends fewer bytes.')
+            sentence += (f' It is more than the {rate_in_words(self.wire)} of '
+                         'the cards. This is no mistake: bus bandwidth counts '
+                         'the bytes of a ring. A tree, or a sum inside each '
+                         'machine first, sends fewer bytes.')
         if not self.predictable:
-            words += (' This tells little, because the range of machines '
-                      'with hops through a CPU is wide.')
-        return Verdict('healthy', words + end)
+            sentence += (' This tells little, because the range of machines '
+                         'with hops through a CPU is wide.')
+        return Verdict('healthy', sentence + end)
 
     def _above(self, peak):
         if not self.predictable:
             return (f'{rate_in_words(peak)} is more than measured on such '
                     'machines. Do other GPUs take part, or NVLinks that the '
                     'text does not show?')
-        words = (f'{rate_in_words(peak)} is above the range: more than '
-                 'measured on such machines. Inside the range, a bus '
-                 'bandwidth above the rate of the wire is no mistake. Were '
-                 'these other GPUs, or Gbit/s in place of GB/s?')
+        sentence = (f'{rate_in_words(peak)} is above the range: more than '
+                    'measured on such machines. Inside the range, a bus '
+                    'bandwidth above the rate of the wire is no mistake. Were '
+                    'these other GPUs, or Gbit/s in place of GB/s?')
         if self.wire:
-            words += (' Are there more or faster cards, or switches of the '
-                      'network that add (SHARP)?')
+            sentence += (' Are there more or faster cards, or switches of the '
+                         'network that add (SHARP)?')
         elif self.low_plan == BOTH_WAYS:
-            words += ' Does NCCL also send through a GPU in between?'
-        return words
+            sentence += ' Does NCCL also send through a GPU in between?'
+        return sentence
 
     def _below(self, peak):
-        words = f'{rate_in_words(peak)} is {1 - peak / self.low:.0%} below'
-        return ' '.join([f'{words} the range.', *self._suspects(peak)])
+        sentence = f'{rate_in_words(peak)} is {1 - peak / self.low:.0%} below'
+        return ' '.join([f'{sentence} the range.', *self._suspects(peak)])
 
     def _suspects(self, peak):
         """Possible causes of a `peak` below the range, as sentences."""
@@ -255,7 +255,7 @@ class Expectation:
                    'other GPUs take part?')
 
 
-def _rule(topology, nbytes, machines, cards, card_rate):
+def _rule(topology, machines, cards, card_rate):
     if machines > 1 and (cards is None or card_rate is None):
         raise ValueError(
             f'cards, card_rate: {machines} machines are joined by network '
@@ -274,21 +274,18 @@ def _rule(topology, nbytes, machines, cards, card_rate):
                          f'switch joins them; it was {len(topology.gpus)}')
 
 
-@checked(_rule, nbytes=partial(positive, example=1e9), machines=limits.LINEAR,
+@checked(_rule, machines=limits.up_to_100_000,
          topology=instance_of(
-             GpuMachine, 'a GpuMachine, such as topology.from_nvidia_smi('
+             GpuMachine, 'a GpuMachine, such as machines.from_nvidia_smi('
              'text, gpu="V100")'),
          cards=partial(integer, most=1000),
          card_rate=partial(positive, example=50e9))
-def expected(topology: GpuMachine, nbytes: float = GiB, machines: int = 1,
-             cards: int | None = None,
-             card_rate: float | None = None) -> Expectation:
-    """What bus bandwidth an all-reduce over these GPUs should show.
+def expected_bandwidth(topology: GpuMachine, machines: int = 1,
+                       cards: int | None = None,
+                       card_rate: float | None = None) -> Expectation:
+    """The bus bandwidth that an all-reduce over these GPUs should show.
 
     topology: one machine. machines: how many like it take part.
-    nbytes: bytes on each GPU. Below 1 GiB the range begins lower, and below
-    16 MiB it is not predictable: how long a call takes then decides
-    (`protocols.time`).
     cards, card_rate: network cards of each machine, and bytes/s of one each
     way by its data sheet (50e9 for 400 Gbit/s).
 
@@ -300,19 +297,9 @@ def expected(topology: GpuMachine, nbytes: float = GiB, machines: int = 1,
     shown = [([topology.gpus[i] for i in order], count)
              for order, count in rings]
     if cards and card_rate:
-        found = _machines(topology, inside, shown, machines, cards, card_rate)
-    else:
-        found = Expectation(len(topology.gpus), shown, **inside._asdict(),
-                            rates=topology.rates, slot=topology.slot)
-    share = _shown(nbytes)
-    if share == 1:
-        return found
-    return replace(
-        found, low=share * found.low,
-        predictable=found.predictable and share > 0,
-        why=f'{found.why} Arrays of {with_unit(nbytes, BINARY)} showed '
-            f'{share:.0%} or more of the bus bandwidth of the largest '
-            'arrays, on healthy machines.')
+        return _machines(topology, inside, shown, machines, cards, card_rate)
+    return Expectation(len(topology.gpus), shown, **inside._asdict(),
+                       rates=topology.rates, slot=topology.slot)
 
 
 def _inside(machine, rings):
@@ -422,8 +409,8 @@ def _over_pcie(machine):
                        f'carries {rate_in_words(machine.slot)} each way.')
     slowest = machine.slot
     if 'SYS' in ways:  # of the processors that it may have, the slowest way
-        slowest = min(slowest, *(getattr(one, machine.rates)
-                                 for one in SOCKETS.values()))
+        slowest = min(slowest, *(getattr(rate, machine.rates)
+                                 for rate in SOCKETS.values()))
     low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * machine.slot
     high = max(high, OF_RING[1] * _over_a_gpu(machine))
     return _Inside(machine.slot, high, low, high, PCIE, PCIE,
@@ -444,7 +431,7 @@ def _over_a_gpu(machine):
 
 
 def _no_ring(machine, ways):
-    """Why no ring runs over NVLinks, or over one PCIe switch."""
+    """A reason why no ring runs over NVLinks, or over one PCIe switch."""
     through = ', '.join(sorted(way for way in ways if way[:2] != 'NV'))
     if any(machine.links_to_switch):
         lost = [f'GPU{number}' for number, links in zip(
@@ -453,30 +440,31 @@ def _no_ring(machine, ways):
                 f'some hops lead through a CPU ({through}). The others have '
                 'a ring.')
     if not machine.cables.any():
-        words = ('No NVLinks join these GPUs.' if machine.wiring.nvlinks_said
-                 else 'The file says nothing of NVLinks.')
+        sentence = ('No NVLinks join these GPUs.'
+                    if machine.wiring.nvlinks_said
+                    else 'The file says nothing of NVLinks.')
         if 'PXB' in ways and ways <= {'PIX', 'PXB'}:
-            return f'{words} Several PCIe switches are between them.'
+            return f'{sentence} Several PCIe switches are between them.'
         if ways != {'PIX'}:
-            return f'{words} Messages go through a CPU ({through}).'
+            return f'{sentence} Messages go through a CPU ({through}).'
         if machine.gpu.peer:
-            return words
-        return (f'{words} They are on one PCIe switch, but '
+            return sentence
+        return (f'{sentence} They are on one PCIe switch, but '
                 f'{machine.gpu.name} cards cannot copy to each other, so data '
                 'go through host memory.')
-    words = 'No ring over direct NVLinks goes through all of these GPUs.'
+    sentence = 'No ring over direct NVLinks goes through all of these GPUs.'
     over = _over_a_gpu(machine)
     if over:
-        words += (' NCCL 2.8 and later can send over NVLinks through a GPU '
-                  f'in between, with at most {rate_in_words(over)}; otherwise '
-                  f'some hops lead through a CPU ({through}).')
+        sentence += (' NCCL 2.8 and later can send over NVLinks through a '
+                     f'GPU in between, with at most {rate_in_words(over)}; '
+                     f'otherwise some hops lead through a CPU ({through}).')
     else:
-        words += f' Some hops lead through a CPU ({through}).'
-    return words + _better(machine)
+        sentence += f' Some hops lead through a CPU ({through}).'
+    return sentence + _better(machine)
 
 
 def _better(machine):
-    """Which GPUs of the machine have a ring: as many, or fewer."""
+    """GPUs of the machine that have a ring: as many, or fewer."""
     text = machine.wiring
     if len(text.gpus) > MOST_DEVICES:
         return ''
@@ -499,7 +487,7 @@ def _log_of(measured):
 
 
 def _shown(nbytes):
-    """How much of its best a machine shows at this size, at least."""
+    """The least share of its best that a machine shows at this size."""
     if nbytes >= GiB:
         return 1.0
     return max((share for size, share in SHOWN.items() if size <= nbytes),

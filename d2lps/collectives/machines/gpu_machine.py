@@ -7,6 +7,7 @@ from d2lps.annotations import Node
 from d2lps.checks import (checked, from_zero, instance_of, list_of, one_of,
                           refuse)
 from d2lps.collectives.links import Topology, star
+from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.rates import (SOCKET_OF_PCIE, SOCKETS,
                                               Gpu, Rate, find_gpu)
 from d2lps.collectives.machines.wiring import Wiring
@@ -35,8 +36,8 @@ class GpuMachine(Topology):
 
     def __init__(self, wiring: Wiring, gpu: Gpu, use: Sequence[int] | None,
                  rates: str) -> None:
-        def rate(one: Rate | None) -> float:
-            return float(getattr(one, rates)) if one else 0.0
+        def rate(link: Rate | None) -> float:
+            return float(getattr(link, rates)) if link else 0.0
 
         self.gpu, self.rates = gpu, rates
         self.gpus = _known(wiring, use)
@@ -70,14 +71,14 @@ class GpuMachine(Topology):
         return links
 
     def path(self, i: int, j: int) -> str:
-        """What joins GPUs i and j, 0 to k - 1: 'NV2', 'PIX', ... 'SYS'."""
+        """The way between GPUs i and j of 0 to k - 1: 'NV2', 'PIX', ..."""
         a, b = (self.wiring.gpus.index(self.gpus[k]) for k in (i, j))
         cables = int(self.wiring.cables[a, b] or self.switched)
         return f'NV{cables}' if cables else self.wiring.paths[a][b]
 
 
 class PcieTree:
-    """What stands above what: GPUs and cards, PCIe switches, sockets.
+    """The tree of PCIe: GPUs and cards, above them switches and sockets.
 
     above: a dict from each device or switch to the node above it.
     switches, cpus: their names.
@@ -145,8 +146,9 @@ def _groups(names, pairs):
             joined = group[a] + group[b]
             group |= dict.fromkeys(joined, joined)
     order = {name: k for k, name in enumerate(names)}
-    found = {id(one): sorted(one, key=order.get) for one in group.values()}
-    return sorted(found.values(), key=lambda one: order[one[0]])
+    groups = {id(members): sorted(members, key=order.get)
+              for members in group.values()}
+    return sorted(groups.values(), key=lambda members: order[members[0]])
 
 
 def _known(wiring, use):
@@ -221,3 +223,20 @@ def machine_of(wiring: Wiring, gpu: str | None = None,
             raise ValueError(f'gpu was {gpu!r}; the text says that it is '
                              f'{said.name}')
     return GpuMachine(wiring, kind, use, rates)
+
+
+def from_nvidia_smi(text: str, gpu: str | None = None,
+                    use: Sequence[int] | None = None,
+                    rates: str = 'usable') -> GpuMachine:
+    """The machine of a table that `nvidia-smi topo -m` printed.
+
+    text: the table; other text around it is ignored.
+    gpu: which GPU it is, such as 'A100': the table does not say it.
+    use: the numbers of the GPUs that take part; all if left out.
+    rates: 'usable' (NCCL's estimates, see `rates`) or 'nominal' (data
+    sheets).
+
+    Returns a `GpuMachine`, a `Topology` without latencies. Raises ValueError
+    for a text that is cut off or contradicts itself; it says where.
+    """
+    return machine_of(read_table(text), gpu, use, rates)

@@ -66,7 +66,7 @@ class _Number(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What one line says; sizes in bytes, times in us, rates in GB/s."""
+    """The content of a line; sizes in bytes, times in us, rates in GB/s."""
     line: int
     columns: int
     size: float
@@ -113,7 +113,7 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
 
 @checked(text=partial(posted, most=MOST_TEXT, example='8  2  float'))
 def read_log(text: str) -> Log:
-    """What `read_nccl_tests` reads, as a `Log`."""
+    """The result of `read_nccl_tests`, as a `Log`."""
     lines = text.replace('|', ' ').splitlines()
     notes: list[str] = []
     rows = _whole(_rows(lines) or _no_row(text), lines, notes)
@@ -153,30 +153,30 @@ def _number(word):
 
 
 def _rows(lines):
-    """What is a row in the lines, good or bad: of a log, or of a CSV file."""
+    """Rows in the lines, good or bad: of a log, or of a CSV file."""
     logged, listed = [], []
     for k, line in enumerate(lines):
-        found = _ROW.search(line)
-        if found:
-            if _ROW.search(line, found.end()):
+        matches = _ROW.search(line)
+        if matches:
+            if _ROW.search(line, matches.end()):
                 raise ValueError(f'line {k + 1} has two rows side by side: '
                                  'give the log of one run')
-            numbers = _after(line[found.end():])
-            row = _log_row(k + 1, *found.groups(), numbers)
+            numbers = _after(line[matches.end():])
+            row = _log_row(k + 1, *matches.groups(), numbers)
             # Did a terminal break the line? Then numbers are missing. If
             # none is, the next line is the start of a row that is cut off.
             whole = (row.columns >= logged[-1].columns if logged
                      else row.whole)
             following = ' '.join(lines[k + 1:k + 2])
             if not whole and _is_rest(following):
-                row = _log_row(k + 1, *found.groups(), numbers
+                row = _log_row(k + 1, *matches.groups(), numbers
                                + _after(following))._replace(lines=2)
             logged.append(row)
         elif _COMMAS.search(line):
             raise ValueError(f'line {k + 1} has numbers with commas: write '
                              '48.46 for 48,46 and 1048576 for 1,048,576')
-        elif found := _CSV.search(line):
-            size, *out = map(_number, found.groups())
+        elif matches := _CSV.search(line):
+            size, *out = map(_number, matches.groups())
             fits = _fits(size.value, out)
             listed.append(_Row(k + 1, 4, size.value, 0,
                                tuple(out) if fits else (), ()))
@@ -206,14 +206,15 @@ def _wrong(rows, text, notes):
     wrong = len({row.size for row in rows if row.wrong})
     said = _WRONG.search(text)
     if wrong:
-        what = (f'{wrong} rows have' if wrong > 1 else '1 row has')
-        what += ' wrong results (#wrong)'
+        begin = (f'{wrong} rows have' if wrong > 1 else '1 row has')
+        begin += ' wrong results (#wrong)'
     elif said:
-        what = f'The log says that {said[1]} results are wrong (out of bounds)'
+        begin = (f'The log says that {said[1]} results are wrong (out of '
+                 'bounds)')
         wrong = 1
     else:
         return 0
-    notes.append(f'{what}: the sums are not right. Correct this before you '
+    notes.append(f'{begin}: the sums are not right. Correct this before you '
                  'look at the speed.')
     return wrong
 
@@ -331,7 +332,7 @@ def _whole(rows, lines, notes):
 
 
 def _misfit(line):
-    """Why the numbers of a row do not fit each other."""
+    """A reason why the numbers of a row do not fit each other."""
     if re.search(r'\s\d+,\d+(\s|$)', line):
         return 'its numbers have commas; write 48.46 for 48,46'
     if re.search(r'\s0\.00\s+0\.00(\s|$)', line):
@@ -370,31 +371,31 @@ def _different(rows):
     Sizes that the ranks cannot share are rounded down to 0 in the logs; what
     a row of 0 bytes says is left out.
     """
-    found: dict[float, _Row] = {}
+    matches: dict[float, _Row] = {}
     for row in filter(lambda row: row.size, rows):
-        first = found.setdefault(row.size, row)
+        first = matches.setdefault(row.size, row)
         if first.out[2] != row.out[2] or first.inside != row.inside:
             raise ValueError(
                 f'lines {first.line} and {row.line} are both about '
                 f'{row.size:.0f} bytes, and differ: give the log of one run '
                 '(nccl-tests built without MPI=1 runs once per process)')
-    return list(found.values())
+    return list(matches.values())
 
 
 def _op(text):
     """The collective that was measured, or None if the text names several."""
-    found = {*_STARTED.findall(text)} or {*_PROGRAM.findall(text)} or {
+    matches = {*_STARTED.findall(text)} or {*_PROGRAM.findall(text)} or {
         *re.findall(rf'^[# ]*({_OPS})\b', text, re.M)}
-    return found.pop() if len(found) == 1 else None
+    return matches.pop() if len(matches) == 1 else None
 
 
 def _ranks(text):
     listed = {int(number) for number in _RANK.findall(text)}
     said = {int(number) for number in re.findall(r'\branks=(\d{1,6})\b', text)}
-    found = {len(listed)} if listed else said
-    return found.pop() if len(found) == 1 else None
+    matches = {len(listed)} if listed else said
+    return matches.pop() if len(matches) == 1 else None
 
 
 def _average(text):
-    found = {float(number) * 1e9 for number in _AVERAGE.findall(text)}
-    return found.pop() if len(found) == 1 else None
+    matches = {float(number) * 1e9 for number in _AVERAGE.findall(text)}
+    return matches.pop() if len(matches) == 1 else None

@@ -174,16 +174,16 @@ def _is_dumped(gpu):
 
 def _integer(element, name, default=None):
     """The whole number in an attribute; ValueError for what is none."""
-    words = element.get(name)
-    if words is None and default is not None:
+    written = element.get(name)
+    if written is None and default is not None:
         return default
     try:
-        number = int(words[:20], 0) if words else -1
+        number = int(written[:20], 0) if written else -1
     except ValueError:
         number = -1
     if not 0 <= number < 1 << 63:
         raise ValueError(f'{name} in <{element.tag}> must be a whole number '
-                         f'of 0 or more; it was {shown(words)}')
+                         f'of 0 or more; it was {shown(written)}')
     return number
 
 
@@ -257,7 +257,7 @@ def _nvlinks(gpus, buses, numbers, notes):
 
 
 def _end(link, to_gpu, name):
-    """Where an NVLink of the GPU with this name leads to.
+    """The other end of an NVLink of the GPU with this name.
 
     Its tclass says it: the PCI class of the device at its other end.
     """
@@ -281,7 +281,7 @@ def _end(link, to_gpu, name):
 
 
 def _path(a, b):
-    """What joins two devices over PCIe: one of `wiring.PATHS`, or ''."""
+    """The way between two devices over PCIe: one of `wiring.PATHS`, or ''."""
     if _host(a) != _host(b):
         return ''
     if a.above[0] is not b.above[0]:
@@ -290,10 +290,10 @@ def _path(a, b):
     if common[-1].tag == 'cpu':
         return 'PHB'
     # A card's port stands in its <nic>, in its <pci>.
-    below = [[x for x in one.above[len(common):] if x.tag == 'pci']
-             for one in (a, b)]
-    ports = [len(way) - (one.element.tag == 'net')
-             for way, one in zip(below, (a, b))]
+    below = [[x for x in device.above[len(common):] if x.tag == 'pci']
+             for device in (a, b)]
+    ports = [len(way) - (device.element.tag == 'net')
+             for way, device in zip(below, (a, b))]
     return 'PIX' if max(ports) <= 0 else 'PXB'
 
 
@@ -381,7 +381,7 @@ def _unbelieved(gpus, kind, notes):
             if GENERATIONS.get(rate) != GPUS[kind].pcie or width != '16':
                 said.add(f'{speed or "no speed"}, width {width}')
     if said:
-        words = '; '.join(sorted(said)[:3])
-        notes.append(f'The file says of slots: {words[:200]}. They are taken '
+        slots = '; '.join(sorted(said)[:3])
+        notes.append(f'The file says of slots: {slots[:200]}. They are taken '
                      f'as PCIe {GPUS[kind].pcie} with 16 lanes, which GPUs of '
                      f'the kind {kind} have.')

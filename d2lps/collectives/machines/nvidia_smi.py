@@ -76,12 +76,12 @@ def read_table(text: str) -> Wiring:
     and one that contradicts itself; it says where.
     """
     text = _BARS.sub(' ', _INVISIBLE.sub('', _ESCAPES.sub('', text)))
-    words = _words(text)
-    rows = _different(_rows(words) or _no_table(text))
+    tokens = _tokens(text)
+    rows = _different(_rows(tokens) or _no_table(text))
     gpus, others = _parted(rows)
     n, width = len(gpus), len(gpus[0].cells)
     _all_named(text, gpus)
-    names = _cards(_header(words, n, gpus[0].start), others, n, width)
+    names = _cards(_header(tokens, n, gpus[0].start), others, n, width)
     _two_ways(gpus, others)
     cells = [row.cells[:n] for row in gpus]
     cables = np.array([[_nvlinks(cell) for cell in row] for row in cells])
@@ -97,19 +97,19 @@ def read_table(text: str) -> Wiring:
                   sockets, kind, None, notes + more)
 
 
-def _words(text):
+def _tokens(text):
     """Pairs (word, line) in the text's order; '' stands for a blank line.
 
     Marks before lines (#, //, *, >, a file's name) are dropped.
     """
     lines = text.splitlines()
     prefix = _prefix(lines)
-    words = []
+    tokens = []
     for number, line in enumerate(lines, 1):
         here = line.strip().removeprefix(prefix).split()
         here = [word for word in map(_bare, here) if word] or ['']
-        words += [(word, number) for word in here]
-    return words
+        tokens += [(word, number) for word in here]
+    return tokens
 
 
 def _bare(word):
@@ -127,27 +127,27 @@ def _bare(word):
 
 
 def _prefix(lines):
-    """What stands before the label in all rows of GPUs, or ''."""
-    found = set()
+    """The text before the label in all rows of GPUs, or ''."""
+    prefixes = set()
     for line in lines:
         label = _ROW.search(line)
         if label:
-            found.add(line[:label.start()].strip())
-    return found.pop() if len(found) == 1 else ''
+            prefixes.add(line[:label.start()].strip())
+    return prefixes.pop() if len(prefixes) == 1 else ''
 
 
-def _rows(words):
+def _rows(tokens):
     """Each label that cells follow, as a `_Row`."""
     rows = []
-    for k, (word, line) in enumerate(words):
+    for k, (word, line) in enumerate(tokens):
         if not _CARD.fullmatch(word) or _CELL.fullmatch(word):
             continue
         end = k + 1
-        while end < len(words) and _CELL.fullmatch(words[end][0]):
+        while end < len(tokens) and _CELL.fullmatch(tokens[end][0]):
             end += 1
         cells = tuple(cell.upper().replace('SOC', 'SYS')
-                      for cell, _ in words[k + 1:end])
-        following = words[end:end + 5]
+                      for cell, _ in tokens[k + 1:end])
+        following = tokens[end:end + 5]
         same_line = (cell for cell, place in following
                      if place == following[0][1])
         after = tuple(takewhile(_is_affinity, same_line))
@@ -165,8 +165,8 @@ def _rows(words):
 
 
 def _no_table(text):
-    for others, words in _OTHERS.items():
-        if re.search(words, text):
+    for others, pattern in _OTHERS.items():
+        if re.search(pattern, text):
             raise ValueError('text has no table of nvidia-smi topo -m; it is '
                              f'what {others}: run nvidia-smi topo -m')
     raise ValueError('text has no table of nvidia-smi topo -m: no row of a '
@@ -179,13 +179,13 @@ def _is_affinity(word):
 
 def _different(rows):
     """The rows by label; the same row may stand in the text twice."""
-    found: dict[str, _Row] = {}
+    matches: dict[str, _Row] = {}
     for row in rows:
         for cell in row.cells:
             if re.fullmatch(r'NV(0\d*|\d{3,})?', cell):
                 raise ValueError(f'{row} has the cell {cell}, which must say '
                                  'how many NVLinks there are: NV1, NV2, ...')
-        first = found.setdefault(row.label, row)
+        first = matches.setdefault(row.label, row)
         if first.cells != row.cells:
             raise ValueError(
                 f'{row.label} has two rows that differ, in lines {first.line} '
@@ -197,7 +197,7 @@ def _different(rows):
             raise ValueError(f'{row} has {len(row.cells)} cells, and other '
                              f'rows have {common}: a row is torn or cut off; '
                              'post the table whole')
-    return found
+    return matches
 
 
 def _parted(rows):
@@ -247,15 +247,15 @@ def _all_named(text, gpus):
                          'that there is no other GPU: is it cut off?')
 
 
-def _header(words, n, end):
+def _header(tokens, n, end):
     """The names after GPU0 ... GPUn-1 in the header; [] if there is none."""
-    before = ' '.join(word for word, _ in words[:end])
+    before = ' '.join(word for word, _ in tokens[:end])
     every = r'\s?'.join(f'GPU{number}' for number in range(n))
-    found = [*re.finditer(rf'{every}(?!\d)', before, re.I)]
-    if not found:
+    matches = [*re.finditer(rf'{every}(?!\d)', before, re.I)]
+    if not matches:
         return []
     names = []
-    for word in before[found[-1].end():].split():
+    for word in before[matches[-1].end():].split():
         # Names of cards, too, may be glued together.
         parts = re.findall(r'NIC\d+|mlx\d_\d+', word)
         parts = parts if ''.join(parts) == word else [word]

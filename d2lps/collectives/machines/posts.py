@@ -1,4 +1,4 @@
-"""What all posts have in common: how texts are spoilt, and name their GPUs."""
+"""Common parts of all posts: spoilt texts, and the names of GPUs."""
 import json
 import re
 
@@ -33,11 +33,11 @@ def posted(name: str, value: object, most: int, example: str) -> str:
     return _DOCKER.sub(_logged, post)
 
 
-def _logged(found):
+def _logged(match):
     try:
-        return json.loads(found[1])
+        return json.loads(match[1])
     except ValueError:
-        return found[0]  # a damaged line
+        return match[0]  # a damaged line
 
 
 def gpus_listed(text: str) -> list[tuple[list[int], str]]:

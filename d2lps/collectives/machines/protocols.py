@@ -1,4 +1,4 @@
-"""How the time of an all-reduce grows with its size: NCCL's three protocols.
+"""The time of an all-reduce of any size, by NCCL's three protocols.
 
 The rate of the links decides how long a large array takes, and `expectation`
 is about that. A smaller array takes longer than its bytes, in two ways: the
@@ -84,13 +84,15 @@ def _rule(ranks, machines, **others):
          rate=partial(positive, example=370e9),
          hops=one_of('NVLink', 'PCIe'), smallest=partial(positive,
                                                          example=15e-6))
-def time(nbytes: float, ranks: int, rate: float, gpu: str, machines: int = 1,
-         hops: str = 'NVLink', smallest: float | None = None) -> Call:
-    """How long an all-reduce of any size takes, and by which protocol.
+def call_time(nbytes: float, ranks: int, rate: float, gpu: str,
+              machines: int = 1, hops: str = 'NVLink',
+              smallest: float | None = None) -> Call:
+    """The time of an all-reduce of any size, and its protocol.
 
     nbytes: bytes on each GPU.
     ranks: how many GPUs take part, on all machines together.
-    rate: bus bandwidth of large arrays, bytes/s, such as `expected` says.
+    rate: bus bandwidth of large arrays, bytes/s, such as
+        `expected_bandwidth` returns.
     gpu: the name of a GPU that `rates.find_gpu` knows, such as 'H100'.
     machines: the GPUs are on so many machines, as many on each.
     hops: the links inside a machine, 'NVLink' or 'PCIe'.
@@ -117,7 +119,7 @@ def _lines(ranks, rate, gpu, machines=1, hops='NVLink'):
     sm = find_gpu(gpu).sm
     steps = 2 * (ranks - 1)
     far = 2 * (machines - 1)  # steps over the network
-    found = {}
+    calls = {}
     for name, start, hop, share in PROTOCOLS:
         if hops not in hop or name == 'LL128' and sm < 70:
             continue
@@ -125,8 +127,8 @@ def _lines(ranks, rate, gpu, machines=1, hops='NVLink'):
         bus = rate * share
         if name == 'LL':
             bus = min(bus, _ll_most(sm, machines))
-        found[name] = latency, steps / ranks / bus
-    return found
+        calls[name] = latency, steps / ranks / bus
+    return calls
 
 
 def _ll_most(sm, machines):

@@ -1,4 +1,4 @@
-"""What the links of real machines carry: data sheets, and NCCL's estimates.
+"""Rates of the links of real machines: data sheets, and NCCL's estimates.
 
 Rates are bytes per second, each way. *Nominal* is what a data sheet or a
 standard promises. *Usable* is what NCCL takes a link to carry when it plans:
@@ -138,22 +138,22 @@ _SERIES = {'RTX', 'GTX', 'GEFORCE', 'TESLA', 'QUADRO', 'NVIDIA'}
 _VARIANTS = {'ADA', 'PRO', 'SUPER', 'TI'}
 
 
-def _words(name):
+def _parts_of(name):
     """'NVIDIA GeForce RTX 2080Ti' as the set {'2080', 'TI'}."""
     parted = re.sub(r'(?<=\d)(?=TI\b)|(?<=TX)(?=\d)', ' ', name.upper())
     return {*re.findall(r'[A-Z0-9]+', parted)} - _SERIES
 
 
-_BY_WORDS = {frozenset(_words(name)): gpu for name, gpu in GPUS.items()}
+_BY_PARTS = {frozenset(_parts_of(name)): gpu for name, gpu in GPUS.items()}
 
 
 def _near(name):
     """Three known names that are like this one, or well-known ones."""
-    short = {' '.join(word for word in one.split() if word not in _SERIES): one
-             for one in GPUS}
-    words = ' '.join(word for word in str(name)[:100].upper().split()
+    short = {' '.join(word for word in gpu.split() if word not in _SERIES): gpu
+             for gpu in GPUS}
+    asked = ' '.join(word for word in str(name)[:100].upper().split()
                      if word not in _SERIES)
-    near = [short[one] for one in get_close_matches(words, short)]
+    near = [short[key] for key in get_close_matches(asked, short)]
     return any_of(near or ['V100', 'A100', 'H100'])
 
 
@@ -162,12 +162,12 @@ def find_gpu(name: str, argument: str = 'gpu') -> Gpu:
 
     Raises ValueError for a name that means none of `GPUS`.
     """
-    words = _words(name) if isinstance(name, str) else set()
-    known = [gpu for parts, gpu in _BY_WORDS.items() if parts <= words
-             and not (words - parts) & _VARIANTS]
+    asked = _parts_of(name) if isinstance(name, str) else set()
+    known = [gpu for parts, gpu in _BY_PARTS.items() if parts <= asked
+             and not (asked - parts) & _VARIANTS]
     if not known:
         refuse(argument, name, f'the name of a GPU, such as {_near(name)}')
-    best = max(known, key=lambda gpu: len(_words(gpu.name)))
-    if not all(_words(gpu.name) <= _words(best.name) for gpu in known):
+    best = max(known, key=lambda gpu: len(_parts_of(gpu.name)))
+    if not all(_parts_of(gpu.name) <= _parts_of(best.name) for gpu in known):
         refuse(argument, name, 'the name of one GPU')
     return best

@@ -1,4 +1,4 @@
-"""What a posted text says of the wiring of a machine, before any rate."""
+"""The wiring of a machine in a posted text, before any rate."""
 from typing import NamedTuple
 
 import numpy as np

@@ -14,9 +14,9 @@ from d2lps.pictures.ideas import for_readme
 
 def readme_pictures() -> dict[str, Drawing]:
     """The pictures of the README, a dict from their names."""
-    server = topology.pcie_switch(4)
+    machine = topology.pcie_switch(4)
     race = animate(
-        *(simulate.time(plan, server, 160e6) for plan in (
+        *(simulate.timing(plan, machine, 160e6) for plan in (
             strategies.gather_broadcast(4), strategies.sharded(4))),
         title='160 MB from each of 4 GPUs',
         names=['GPU 0 adds everything', 'each GPU adds a quarter'])

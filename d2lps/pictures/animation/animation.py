@@ -6,19 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.checks import (
-    checked,
-    instance_of,
-    integer,
-    list_of,
-    number,
-    one_of,
-    text,
-)
+from d2lps.checks import (checked, instance_of, integer, list_of, number,
+                          one_of, text)
 from d2lps.collectives.simulate import Timing
 from d2lps.pictures.animation.layout import Places
 from d2lps.pictures.animation.playtime import Looping, Playing, Stopped
-from d2lps.pictures.animation.timing_panel import SEND_LINE, Panel
+from d2lps.pictures.animation.timing_panel import (SEND_LINE, Panel,
+                                                   define_part)
 from d2lps.pictures.drawing import INK, Drawing, width_of
 from d2lps.units import RATES, TIMES, with_unit
 
@@ -35,11 +29,11 @@ def _readable(timings, names, positions, **_):
         nodes = [*place.nodes, *place.switches]
         counts = (plan.num_devices, len(nodes), len(plan.weights),
                   len(plan.nodes) * len(plan.weights), len(timing.events))
-        for (what, most), count in zip(MOST.items(), counts):
+        for (kind, most), count in zip(MOST.items(), counts):
             if count > most:
                 raise ValueError(
                     f'timings: {plan.name} on {place.name} has {count:,} '
-                    f'{what}, too many to be seen: at most {most} can be '
+                    f'{kind}, too many to be seen: at most {most} can be '
                     'animated. Take fewer devices, or plot_comparison')
         lost = [node for node in nodes if node not in (positions or nodes)]
         if lost:
@@ -59,57 +53,50 @@ def _points(name, value):
 
 
 @checked(_readable, timings=list_of(instance_of(
-    Timing, 'a Timing, which simulate.time returns'), 'Timings'),
-    title=instance_of(str, 'a text'), unit=one_of('s', 'ms', 'µs'),
-    names=list_of(text, 'a list of names'),
-    device=text, layout=one_of('circle', 'tree', 'cube'),
-    positions=_points)
-def animate(*timings: Timing, title: str = '', unit: str | None = None,
-            names: Sequence[str] | None = None, device: str | None = None,
-            layout: str | None = None, positions: Places | None = None
-           ) -> 'Animation':
+    Timing, 'a Timing, which simulate.timing returns'), 'Timings'),
+    title=instance_of(str, 'a text'), names=list_of(text, 'a list of names'),
+    layout=one_of('tree', 'cube'), positions=_points)
+def animate(*timings: Timing, title: str = '',
+            names: Sequence[str] | None = None, layout: str | None = None,
+            positions: Places | None = None) -> 'Animation':
     """Chunks that travel, as fast as the simulator says: an `Animation`.
 
-    timings: from `simulate.time`; several play side by side on one clock.
+    timings: from `simulate.timing`; several play side by side on one clock.
     title, names: above all, and above each timing.
-    unit: of times, 's', 'ms' or 'µs'; None for one that fits.
-    device: what devices are called; 'worker' on `ethernet`, else 'GPU'.
-    layout: 'circle', 'tree' or 'cube' draws who sends to whom in place of
-        cables and switches.
+    layout: 'tree' or 'cube' draws who sends to whom in place of cables and
+        switches.
     positions: (x, y) in pixels of every node and switch, in place of ours.
     Raises ValueError for what would be too small to see.
     """
-    return Animation(timings, title, unit, names, device, layout, positions)
+    return Animation(timings, title, names, layout, positions)
 
 
 class Animation(Drawing):
     """A picture that plays two times and then shows the end.
 
     It needs no kernel and no script: in a notebook that was run elsewhere,
-    on a web page, in a README. timings: what it shows.
+    on a web page, in a README. Its arguments are those of `animate`.
     """
 
-    def __init__(self, timings: Sequence[Timing], title: str, unit: str | None,
-                 names: Sequence[str] | None, device: str | None,
-                 layout: str | None, positions: Places | None) -> None:
-        self.timings, self.title, self.unit = timings, title, unit
+    def __init__(self, timings: Sequence[Timing], title: str,
+                 names: Sequence[str] | None, layout: str | None,
+                 positions: Places | None) -> None:
+        self.timings, self.title = timings, title
         self.seconds = max(timing.seconds for timing in timings)
         rates = sorted({rate for timing in timings for rate in
                         timing.topology.bandwidth[:-1].tolist()})[::-1]
         self.panels = [Panel(
-            timing, names[k] if names else timing.schedule.name,
-            device or ('worker' if 'ethernet' in timing.topology.name else
-                       'GPU'), rates, layout, positions)
-            for k, timing in enumerate(timings)]
-        self.alt = self._words()
+            timing, names[k] if names else timing.schedule.name, rates,
+            layout, positions) for k, timing in enumerate(timings)]
+        super().__init__(1, 1, self._alt_text())  # its size comes below
         rounds = max(len(timing.schedule.rounds) for timing in timings)
         shortest = min(timing.seconds for timing in timings)
-        self.clock = Playing(self.seconds, unit, min(LONGEST, max(
+        self.clock = Playing(self.seconds, min(LONGEST, max(
             min(12, 5 + 0.5 * rounds),
             SLOWEST * self.seconds / (shortest or self.seconds or 1))))
         self._draw(self, [self.clock])
 
-    def _words(self):
+    def _alt_text(self):
         done = '. '.join(
             f'{panel.name}, {panel.plan.num_devices} {panel.device}s on '
             f'{panel.topology.name}: {len(panel.plan.rounds)} rounds, done '
@@ -141,22 +128,22 @@ class Animation(Drawing):
         chosen = np.linspace(0, len(late) - 1, max(0, moments - 2))
         times = [0.0, *(late[round(k)] for k in chosen if late),
                  self.seconds][-moments:]
-        drawing = Drawing.__new__(Drawing)
-        drawing.alt = f'{len(times)} moments side by side. {self.alt}'
-        self._draw(drawing, [Stopped(self.seconds, self.unit, now)
-                             for now in times])
+        drawing = Drawing(1, 1, f'{len(times)} moments side by side. '
+                                f'{self.alt}')
+        self._draw(drawing, [Stopped(self.seconds, now) for now in times])
         return drawing
 
     def looping(self) -> Drawing:
         """A `Drawing` that plays over and over, for a page of its own."""
-        drawing = Drawing.__new__(Drawing)
-        drawing.alt = self.alt
-        self._draw(drawing, [Looping(self.seconds, self.unit,
-                                     self.clock.longer)])
+        drawing = Drawing(1, 1, self.alt)
+        self._draw(drawing, [Looping(self.seconds, self.clock.longer)])
         return drawing
 
     def _draw(self, drawing, clocks):
-        """All panels once for each clock, in rows."""
+        """All panels once for each clock, in rows, with a legend below.
+
+        This also sets the drawing's size.
+        """
         panel = self.panels[0]  # all have the same cables and words
         wide = [panel.width + BETWEEN for panel in self.panels]
         high = [panel.height + BETWEEN for panel in self.panels]
@@ -166,17 +153,14 @@ class Animation(Drawing):
         columns = max(1, min(len(clocks), int(WIDEST / wide)))
         top = 36 if self.title else 4
         n = max(panel.plan.num_devices for panel in self.panels)
-        chunks = [one.plan.weights.tolist() for one in self.panels]
-        brought = f'rows: what each {panel.device} brought' + (
-            '; columns: chunks' * (max(map(len, chunks)) > 1) +
-            ', the wider the larger' * any(len({*one}) > 1 for one in chunks))
+        brought = self._boxes_explained()
         after = 12 + (24 * n + 8) * (n <= 4)  # else it is a line of its own
-        what = ('who sends to whom, over cables' if panel.direct
+        kind = ('who sends to whom, over cables' if panel.direct
                 else 'a cable')
-        speeds = [f'{what} of {with_unit(bandwidth, RATES)} each way'
+        speeds = [f'{kind} of {with_unit(bandwidth, RATES)} each way'
                   for bandwidth in panel.rates]
         least = max(24 * n, after + width_of(brought, 13),
-                    *(54 + width_of(words, 13) for words in speeds),
+                    *(54 + width_of(line, 13) for line in speeds),
                     12 + width_of(self.title, 17, True)) + 12
         # The clock is beside the title, or a single panel's name.
         beside = (width_of(self.title, 17, True) if len(self.panels) > 1
@@ -190,8 +174,9 @@ class Animation(Drawing):
             '✓ The sum of all is there. A message with a full frame is added '
             'to what is there, one with a dashed frame replaces it.',
             int((least if side_by_side else full) / 6.9))
-        Drawing.__init__(drawing, full, low + 20 * (
-            (n > 4) + len(legend) + len(panel.rates)) + 24, drawing.alt)
+        drawing.width = full
+        drawing.height = low + 24 + 20 * (
+            (n > 4) + len(legend) + len(panel.rates))
         drawing.add('<style>.n{font:bold 12px sans-serif;text-anchor:middle;'
                     f'fill:{INK}}}'
                     '.n,.over text{paint-order:stroke;stroke:white;'
@@ -215,15 +200,15 @@ class Animation(Drawing):
                 y += (panel.height + BETWEEN) * stack
         drawing.add('<g class="signs">')
         for k in range(n):
-            drawing.add(f'<use href="#{self.panels[0].part(k, 24, 0, 16)}" '
+            drawing.add(f'<use href="#{define_part(drawing, k, 24, 0, 16)}" '
                         f'x="{12 + 24 * k}" y="{low - 8:g}"/>')
         low += 20 * (n > 4)
         drawing.text(after, low, brought, 13, 'start')
-        for bandwidth, words in zip(panel.rates, speeds):
+        for bandwidth, line in zip(panel.rates, speeds):
             low += 20
             drawing.line((12, low), (46, low), **(
                 SEND_LINE if panel.direct else panel.wire(bandwidth)))
-            drawing.text(54, low, words, 13, 'start')
+            drawing.text(54, low, line, 13, 'start')
         for line in legend:
             low += 20
             drawing.text(12, low, line, 13, 'start')
@@ -233,8 +218,18 @@ class Animation(Drawing):
         if isinstance(clocks[0], Playing):
             drawing.add(clocks[0].style())
 
+    def _boxes_explained(self):
+        """The legend's line on rows and columns of boxes."""
+        weights = [panel.plan.weights.tolist() for panel in self.panels]
+        line = f'rows: what each {self.panels[0].device} brought'
+        if max(map(len, weights)) > 1:
+            line += '; columns: chunks'
+        if any(len({*sizes}) > 1 for sizes in weights):
+            line += ', the wider the larger'
+        return line
+
     def _stacked(self, drawing, width):
-        """Rules that put panels below each other, on a page too narrow.
+        """The rules that put panels below each other, on a narrow page.
 
         A page has to switch them on, and to give the image their size.
         """

@@ -1,4 +1,4 @@
-"""Where devices, switches and cables are drawn, in pixels."""
+"""Places of devices, switches and cables, in pixels."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -51,13 +51,13 @@ class Layout:
         self.height = (y + high).max() - self.top
 
     def ends(self, link: Sequence[Any]) -> list[Sequence[float]]:
-        """Where a cable begins and ends: in a box's middle, or in a bar."""
+        """Both ends of a cable, each in a box's middle or in a bar."""
         src, dst = link[:2]
         return [self.ports.get((src, dst), self.at[src]),
                 self.ports.get((dst, src), self.at[dst])]
 
     def room(self, node: Node, wide: float) -> float:
-        """How wide a box is: a bar's length, or `wide`, if there is room.
+        """The width of a box: a bar's length, or `wide`, if there is room.
 
         Devices in a row must not touch each other.
         """
@@ -101,8 +101,8 @@ def choose(topology: Topology, plan: Schedule, box: Size,
     if positions is not None:
         return Layout(positions, size)
     if layout is not None:
-        return Layout(_tree(plan, box) if layout == 'tree' else {
-            'circle': _circle, 'cube': _cube}[layout](plan.nodes, box), size)
+        return Layout(_tree(plan, box) if layout == 'tree' else
+                      _cube(plan.nodes, box), size)
     rows = _rows(topology, size, box, CABLE, BAR)
     if rows:
         return Layout(rows[0], size, *rows[1:])
@@ -137,7 +137,10 @@ def standing(topology: Topology) -> Layout:
 
 
 def _radii(n, box):
-    """Of a circle with room for n boxes; flat, if the boxes are wide."""
+    """Width and height of a circle with room for n boxes, halved.
+
+    It is flat if the boxes are wide.
+    """
     radius = (0.45 * np.hypot(*box) + 28) / np.sin(np.pi / max(n, 3))
     return radius, radius * (0.8 if box[0] > 1.3 * box[1] else 1)
 
@@ -167,7 +170,7 @@ def _tree(plan, box):
     at = tree_places(parents, plan.nodes)
     if len(at) < len(plan.nodes):
         raise ValueError(f"layout='tree': the sends of {plan.name} make no "
-                         "tree; layout='circle' shows any plan")
+                         'tree; without layout=, any plan is shown')
     return {node: (x * (box[0] + GAP), depth * (box[1] + 60))
             for node, (x, depth) in at.items()}
 

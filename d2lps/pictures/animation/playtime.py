@@ -11,16 +11,21 @@ LEAD, HOLD, PLAYS = 0.8, 2.0, 2  # s before and after what moves; how often
 
 
 class Clock:
-    """What simulated time is in a picture.
+    """Simulated time in a picture.
 
     `visible`, `moving` and `growing` return attributes for a shape, or None
-    where it is not there. seconds: simulated. unit: for times, or None.
+    where it is not there. seconds: simulated. unit: (its seconds, its name),
+    the one in which the clock counts.
     """
 
-    def __init__(self, seconds: float, unit: str | None = None) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.unit = [next((u for u in TIMES if unit == u[1] or (
-            unit is None and seconds >= u[0])), TIMES[-1])]
+        self.unit = next((unit for unit in TIMES if seconds >= unit[0]),
+                         TIMES[-1])
+
+    def in_words(self, seconds: float) -> str:
+        """A time in the clock's unit, such as 60 ms."""
+        return with_unit(seconds, [self.unit])
 
 
 class Playing(Clock):
@@ -33,9 +38,8 @@ class Playing(Clock):
     plays = PLAYS
     repeats = str(PLAYS)  # the same for CSS
 
-    def __init__(self, seconds: float, unit: str | None, longer: float
-                ) -> None:
-        super().__init__(seconds, unit)
+    def __init__(self, seconds: float, longer: float) -> None:
+        super().__init__(seconds)
         self.longer, self.cycle = longer, LEAD + longer + HOLD
         # Names of CSS rules, by what stands before and inside the braces.
         self._names: dict[tuple[str, str], str] = {}
@@ -65,7 +69,10 @@ class Playing(Clock):
             for play in range(self.plays))
 
     def visible(self, begin: float, end: float | None = None) -> str:
-        """For what is there from `begin` to `end`, None for good."""
+        """Attributes of a shape that is there from `begin` on.
+
+        end: when it goes; None if it stays.
+        """
         start = self.real(begin) if begin > 0 else 0
         if end is None and not start:
             return ''
@@ -76,7 +83,10 @@ class Playing(Clock):
 
     def moving(self, points: Sequence[Point], shares: Sequence[float],
                begin: float, end: float) -> str:
-        """For what is at points[k] when shares[k] of its time have gone."""
+        """Attributes of a shape that travels from `begin` to `end`.
+
+        It is at points[k] when shares[k] of its time have gone.
+        """
         steps = ''.join(
             f'{100 * at:.0f}%{{transform:translate({x:.0f}px,{y:.0f}px)}}'
             for at, (x, y) in zip(shares, points))
@@ -87,7 +97,7 @@ class Playing(Clock):
         return f' class="{both}" style="animation-name:{names}"'
 
     def growing(self, end: float) -> str:
-        """For a bar that grows to the right until `end`."""
+        """Attributes of a bar that grows to the right until `end`."""
         name = self._keyframes(
             f'0%,{self.share(0)}{{transform:scaleX(0)}}'
             f'{self.share(end)},to{{transform:none}}')
@@ -97,7 +107,7 @@ class Playing(Clock):
     def counter(self, drawing: Drawing, x: float, y: float, size: int) -> None:
         """The time, as it runs: numbers on a strip, behind a window."""
         most, high = self.seconds, round(1.5 * size)
-        (size_of, unit), = self.unit
+        size_of, unit = self.unit
         step = next(step for power in range(-15, 9) for step in (
             10.0 ** power, 2 * 10.0 ** power, 5 * 10.0 ** power)
             if most <= 80 * step)
@@ -110,7 +120,7 @@ class Playing(Clock):
         for k in range(count + 1):
             now = f'{k * step / size_of:.{digits}f} {unit}'
             drawing.text(x, y + k * high, now, size, 'end', True)
-        drawing.text(x, y + k * high + high, with_unit(most, self.unit), size,
+        drawing.text(x, y + k * high + high, self.in_words(most), size,
                      'end', True).add('</g></g>')
         first, last, end = map(self.share, (0, count * step, most))
         up, top = (f'transform:translateY({-high * n}px)' for n in (
@@ -130,21 +140,22 @@ class Playing(Clock):
                     for (before, inside), name in self._names.items()))
 
     def style(self) -> str:
-        """What makes it move; to be added when all has been drawn."""
+        """The rules that move it, to be added when all has been drawn."""
         return (f'<style>{self._rules()}'
                 '@media print,(prefers-reduced-motion:reduce){*{animation:'
                 'none!important}}</style>')
 
 
 class Looping(Playing):
-    """The same over and over, with a pause at the end: for a page on which
-    nobody knows when it is looked at."""
+    """A picture that plays over and over, with a pause at the end.
+
+    It is for a page on which nobody knows when a reader looks at it.
+    """
 
     repeats = 'infinite'
 
-    def __init__(self, seconds: float, unit: str | None, longer: float
-                ) -> None:
-        super().__init__(seconds, unit, longer)
+    def __init__(self, seconds: float, longer: float) -> None:
+        super().__init__(seconds, longer)
         self.cycle = LEAD + longer + 2 * HOLD
 
     def visible(self, begin: float, end: float | None = None) -> str:
@@ -178,15 +189,15 @@ class Looping(Playing):
 
 
 class Driven(Playing):
-    """The same, at the moment that a page says: it sets --now, in the unit.
+    """A picture at the moment that its page says: the page sets --now.
 
-    A unit, such as a ms, is a second of the style.
+    --now counts in the clock's unit: a ms, say, is a second of the style.
     """
 
     plays, repeats = 1, '1'
 
     def real(self, seconds: float) -> float:
-        return seconds / self.unit[0][0]
+        return seconds / self.unit[0]
 
     def _times(self, name, start, stop, how=' linear'):
         # Rounded down: at the last moment all has come to its end.
@@ -195,25 +206,25 @@ class Driven(Playing):
                 f'calc({start:.9g}s - var(--now)*1s) paused')
 
     def style(self) -> str:
-        """Of one of several pictures on a page."""
+        """The rules without those for the whole page, which has others."""
         return f'<style>{self._rules()}</style>'
 
 
 class Stopped(Clock):
     """The picture at one moment."""
 
-    def __init__(self, seconds: float, unit: str | None, now: float) -> None:
-        super().__init__(seconds, unit)
+    def __init__(self, seconds: float, now: float) -> None:
+        super().__init__(seconds)
         self.now = now
 
     def visible(self, begin: float, end: float | None = None) -> str | None:
-        """For what is there from `begin` to `end`, None for good."""
+        """Attributes, as of `Playing`; None if it is not there now."""
         now = self.now + 1e-9 * self.seconds
         return '' if begin <= now and (end is None or now < end) else None
 
     def moving(self, points: Sequence[Point], shares: Sequence[float],
                begin: float, end: float) -> str | None:
-        """For what is at points[k] when shares[k] of its time have gone."""
+        """Attributes, as of `Playing`; None if it does not travel now."""
         if not begin < self.now < end:
             return None
         gone = (self.now - begin) / (end - begin)
@@ -221,10 +232,10 @@ class Stopped(Clock):
         return f' transform="translate({x:.4g} {y:.4g})"'
 
     def growing(self, end: float) -> str:
-        """For a bar that grows to the right until `end`."""
+        """Attributes of a bar that grows to the right until `end`."""
         share = min(1, self.now / end) if end else 1
         return f' style="transform-box:fill-box;transform:scaleX({share:.3g})"'
 
     def counter(self, drawing: Drawing, x: float, y: float, size: int) -> None:
-        """What the clock shows."""
-        drawing.text(x, y, with_unit(self.now, self.unit), size, 'end', True)
+        """The time at this moment."""
+        drawing.text(x, y, self.in_words(self.now), size, 'end', True)

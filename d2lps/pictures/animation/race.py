@@ -6,7 +6,7 @@ from d2lps.pictures.animation.playtime import Driven
 from d2lps.pictures.animation.timing_panel import FOOT, HEAD, Panel
 from d2lps.pictures.drawing import Drawing
 
-NUM, NBYTES, UNIT = 4, 160e6, 'ms'
+NUM, NBYTES = 4, 160e6
 TITLE = HEAD - 36  # what a panel keeps for its name, which the page shows
 # What readers call a plan, what it does, and how to make it.
 PLANS = {
@@ -50,23 +50,23 @@ class Racer:
     """
 
     def __init__(self, plan: str, links: str) -> None:
-        self.name, self.words, schedule = PLANS[plan]
+        self.name, self.summary, schedule = PLANS[plan]
         # The CPU is drawn where it does something.
         place = (topology.pcie_switch(NUM) if plan == 'cpu' else
                  LINKS[links][1])
-        timing = simulate.time(schedule, place, NBYTES)
-        clock = Driven(timing.seconds, UNIT, 1)
+        timing = simulate.timing(schedule, place, NBYTES)
+        clock = Driven(timing.seconds, 1)
         rates = sorted({*timing.topology.bandwidth[:-1].tolist()})[::-1]
-        panel = Panel(timing, '', 'GPU', rates, None, None)
+        panel = Panel(timing, '', rates)
         drawing = Drawing(panel.width, panel.height - TITLE - FOOT + 8,
                           f'{self.name}, with {LINKS[links][0]}')
-        panel.draw(drawing, clock, 0, -TITLE, None)
+        complete = panel.draw(drawing, clock, 0, -TITLE, None)
         drawing.add(clock.style())
         self.svg = _alone(drawing.svg(), f'{plan}-{links}-')
         self.seconds = clock.real(timing.seconds)
-        self.rounds = [(words, clock.real(begin))
-                       for words, begin, _ in panel.rounds()]
-        self.complete = [clock.real(time) for time in panel.complete]
+        self.rounds = [(name, clock.real(begin))
+                       for name, begin, _ in panel.rounds()]
+        self.complete = [clock.real(time) for time in complete]
 
 
 def _alone(svg, prefix):

@@ -1,4 +1,4 @@
-"""What a timing tells: messages on their way, and who holds what when."""
+"""The story of a timing: its messages, and what each node holds when."""
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -15,8 +15,8 @@ Cable: TypeAlias = tuple[Node, Node]  # from where to where
 class Message(NamedTuple):
     """Sends that travel together, since their ends and times are the same.
 
-    round: from 1. sends: their numbers in `timing.events`. chunks, held: of
-    each send the chunk, and whose parts are in it, counted (devices,).
+    round: from 1. sends: their numbers in `timing.events`. chunks: the chunk
+    of each send. held: the counts of each device's part in it, (devices,).
     """
     round: int
     src: Node
@@ -55,9 +55,9 @@ class Story:
 
     def held(self, node: Node, chunk: int
             ) -> Iterator[tuple[float, float | None, np.ndarray]]:
-        """How often each device's part is there, and from when to when.
+        """Contents of a box over time: (begin, end, counts), in order.
 
-        Yields (begin, end, counts); the last end is None: for good.
+        counts: how often each device's part is there. The last end is None.
         """
         first, begin = self._first[self.place[node], chunk], 0.0
         there: list[tuple] = []

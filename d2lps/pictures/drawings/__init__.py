@@ -1,1 +1,1 @@
-"""What is drawn before it is coded."""
+"""Drawings of an idea, for the text before its code."""

@@ -3,17 +3,15 @@ from functools import partial
 from typing import Any
 
 from d2lps.annotations import Key
-from d2lps.checks import checked, integer, one_of, refuse
+from d2lps.checks import boolean, checked, integer, refuse
 from d2lps.kvstore.placement import place
 from d2lps.kvstore.store_arguments import store_key
 from d2lps.pictures.drawing import FRAME, INK, Drawing, width_of
 from d2lps.pictures.style import BLUE, RED
 
-up_to_four = partial(integer, most=4)
 NUM_KEYS = 8  # of LeNet
 PUSH: dict[str, Any] = {'stroke': BLUE}
 PULL: dict[str, Any] = {'stroke': RED, 'dashed': True}
-apart_or_together = one_of('apart', 'together')
 
 
 def keyed_sizes(name: str, value: Any) -> dict[Key, int]:
@@ -28,35 +26,30 @@ def _middles(number, width, left):
     return [left + width * (k + 0.5) / number for k in range(number)]
 
 
-@checked(num_workers=up_to_four, num_servers=up_to_four,
-         machines=apart_or_together)
-def draw_cluster(num_workers: int = 2, num_servers: int = 2,
-                 machines: str | None = None) -> Drawing:
-    """Workers, servers and the scheduler: who sends what to whom.
+@checked(num_workers=partial(integer, least=2, most=4), together=boolean)
+def draw_cluster(num_workers: int = 2, together: bool = False) -> Drawing:
+    """Workers, two servers and the scheduler, with arrows for messages.
 
-    num_workers, num_servers: 1 to 4. The servers have the keys 0 to 7, which
-    are too small to be split; see `d2lps.kvstore.place`.
-    machines: frames around processes, 'apart' for a machine for each of
-    them, 'together' for worker i and server i on one machine.
+    num_workers: 2 to 4. The servers have the keys 0 to 7, which are too
+    small to be split; see `d2lps.kvstore.place`.
+    together: draw a frame around each machine, on which worker i and server
+    i run.
     """
-    m, n = num_workers, num_servers
-    keys = [[key for key in range(NUM_KEYS) if place(key, 1, n)[0][0] == k]
-            for k in range(n)]
-    where = {'apart': ' Each worker and each server is on its own machine.',
-             'together': ' Worker i and server i share a machine.', None: ''}
+    keys = [[key for key in range(NUM_KEYS) if place(key, 1, 2)[0][0] == k]
+            for k in range(2)]
+    names = [f'key{"s" * (len(own) > 1)} {", ".join(map(str, own))}'
+             for own in keys]
     drawing = Drawing(720, 350, (
-        f'{m} workers above, {n} servers below. Arrows lead from each worker '
-        'to each server for pushes, and dashed ones back for pulls. '
-        + ' '.join(f'Server {k} has {_named(mine)}.'
-                   for k, mine in enumerate(keys))
+        f'{num_workers} workers above, 2 servers below. Arrows lead from each '
+        'worker to each server for pushes, and dashed ones back for pulls. '
+        + ' '.join(f'Server {k} has {name}.' for k, name in enumerate(names))
         + ' Thin lines lead from the scheduler to all of them: it only '
-        'introduces them to each other.' + where[machines]))
-    workers, servers = _middles(m, 560, 4), _middles(n, 560, 4)
-    if machines == 'together':
-        workers = servers = _middles(max(m, n), 560, 4)
-    workers, servers = workers[:m], servers[:n]
-    for left, top, width, high in _machines(workers, servers, machines):
-        drawing.box(left, top, width, high, dashed=True)
+        'introduces them to each other.'
+        + ' Worker i and server i share a machine.' * together))
+    workers = _middles(num_workers, 560, 4)
+    servers = workers[:2] if together else _middles(2, 560, 4)
+    for x in workers if together else ():
+        drawing.box(x - 67, 18, 134, 304, dashed=True)
     for xs, near, far, box in ((workers, 26, 8, 138),
                                (servers, 314, 342, 212)):
         drawing.line((xs[0], near), (xs[0], far), (600, far), (600, box),
@@ -64,37 +57,21 @@ def draw_cluster(num_workers: int = 2, num_servers: int = 2,
         for x in xs[1:]:
             drawing.line((x, near), (x, far), width=1)
     drawing.box(588, 138, 128, 74, 'scheduler\nonly introduces\nthem', 'white')
-    for words, y, style in (('push', 244, PUSH), ('pull', 270, PULL)):
+    for label, y, style in (('push', 244, PUSH), ('pull', 270, PULL)):
         drawing.arrow((610, y), (650, y), **style)
-        drawing.text(658, y, words, 13, 'start')
-    if machines:
+        drawing.text(658, y, label, 13, 'start')
+    if together:
         drawing.box(610, 287, 40, 20, dashed=True)
         drawing.text(658, 297, 'machine', 13, 'start')
     for k, x in enumerate(workers):
         for j, down in enumerate(servers):
-            a, b = x + 20 * (j - (n - 1) / 2), down + 20 * (k - (m - 1) / 2)
+            a, b = x + 20 * (j - 0.5), down + 20 * (k - (num_workers - 1) / 2)
             drawing.arrow((a - 4, 80), (b - 4, 246), **PUSH)
             drawing.arrow((b + 4, 246), (a + 4, 80), **PULL)
         drawing.box(x - 60, 26, 120, 52, f'worker {k}', k)
     for k, x in enumerate(servers):
-        drawing.box(x - 60, 250, 120, 64, f'server {k}\n{_named(keys[k])}',
-                    'white')
+        drawing.box(x - 60, 250, 120, 64, f'server {k}\n{names[k]}', 'white')
     return drawing
-
-
-def _named(keys):
-    if len(keys) == NUM_KEYS:
-        return f'keys 0 to {NUM_KEYS - 1}'
-    return f'key{"s" * (len(keys) != 1)} {", ".join(map(str, keys))}'
-
-
-def _machines(workers, servers, machines):
-    """Frames (x, y, width, height): of a process, or of a column."""
-    if machines == 'apart':
-        return [(x - 67, top, 134, high) for xs, top, high in (
-            (workers, 18, 68), (servers, 242, 80)) for x in xs]
-    columns = max(workers, servers, key=len) if machines else []
-    return [(x - 67, 18, 134, 304) for x in columns]
 
 
 @checked(sizes=keyed_sizes, num_servers=partial(integer, most=8),
@@ -146,18 +123,18 @@ def draw_keys(sizes: dict[Key, int], num_servers: int,
 
 
 def _contents(places, server):
-    """In words: what lies on a server."""
-    words = [f'{key!r}' if len(parts) == 1 else f'a part of {key!r}'
+    """The keys on a server, as a text."""
+    parts_here = [f'{key!r}' if len(parts) == 1 else f'a part of {key!r}'
              for key, parts in places.items()
              if any(k == server for k, *_ in parts)]
-    return f': {", ".join(words)}' if words else ''
+    return f': {", ".join(parts_here)}' if parts_here else ''
 
 
-def _shortened(words, width, size):
+def _shortened(text, width, size):
     """As many letters of `words` as there is room for."""
-    while width_of(words, size) > width:
-        words = words[:-2] + '…'
-    return words
+    while width_of(text, size) > width:
+        text = text[:-2] + '…'
+    return text
 
 
 SEVEN = (
@@ -194,7 +171,7 @@ def draw_seven_steps(step: int | None = None) -> Drawing:
     drawing = Drawing(720, 436, (
         'A server, on one cable to a switch; below, two machines, each with '
         'a CPU, two GPUs and examples. Arrows with numbers: ' + ' '.join(
-            f'{k}: {words}' for k, words in enumerate(SEVEN, 1)
+            f'{k}: {text}' for k, text in enumerate(SEVEN, 1)
             if step in (None, k)).replace('\n', ' ')))
     drawing.box(132, 4, 160, 32, 'server', 'white', 14)
     drawing.box(70, 84, 284, 22, 'switch', 'white')
@@ -217,11 +194,11 @@ def draw_seven_steps(step: int | None = None) -> Drawing:
         drawing.box(left + 62, 392, 80, 30, 'examples', 'white')
         for number, ways in _arrows(left).items():
             draw(number, ways)
-    for words, y in (('examples, gradients', 402), ('parameters', 422)):
+    for text, y in (('examples, gradients', 402), ('parameters', 422)):
         drawing.arrow((436, y), (480, y), dashed=y > 410, stroke=FRAME)
-        drawing.text(490, y, words, 12, 'start', fill=FRAME)
-    for number, words in enumerate(SEVEN, 1):
+        drawing.text(490, y, text, 12, 'start', fill=FRAME)
+    for number, text in enumerate(SEVEN, 1):
         y, ink = 56 * number - 28, INK if step in (None, number) else '#767676'
         drawing.badge(441, y, number, ink)
-        drawing.text(458, y, words, 12, 'start', step == number, ink)
+        drawing.text(458, y, text, 12, 'start', step == number, ink)
     return drawing

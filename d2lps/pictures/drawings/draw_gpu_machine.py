@@ -51,7 +51,7 @@ def _pairs(order):
 
 @checked(_in_picture, machine=instance_of(
     GpuMachine,
-    "a GpuMachine, such as topology.from_nvidia_smi(text, gpu='V100')"),
+    "a GpuMachine, such as machines.from_nvidia_smi(text, gpu='V100')"),
     rings=list_of(ring_over_cables, 'a list of rings, as from rings_of',
                   least=0))
 def draw_gpu_machine(machine: GpuMachine,
@@ -75,28 +75,32 @@ def draw_answer(answer: Answer) -> Drawing | None:
     if len(machine.wiring.gpus) > MOST_DRAWN:
         return None
     rings = [] if machine.switched else [
-        ([machine.gpus.index(one) for one in order], count)
+        ([machine.gpus.index(gpu) for gpu in order], count)
         for order, count in answer.expectation.rings]
     return draw_gpu_machine(machine, rings)
 
 
 class _Picture:
-    """Where everything stands: in one row of sockets, or in two, mirrored."""
+    """A picture, with its parts in one row of sockets or in two, mirrored."""
 
     def __init__(self, machine: GpuMachine, rings: Sequence[Ring]) -> None:
         self.machine, self.wiring, self.rings = machine, machine.wiring, rings
-        self.used = [self.wiring.gpus.index(one) for one in machine.gpus]
+        self.used = [self.wiring.gpus.index(socket) for socket in machine.gpus]
         self.sockets = sockets_of(self.wiring)
         half = len(self.wiring.gpus) / 2
         rows: list[list[Socket]] = [[], []]
-        for one in self.sockets:
+        for socket in self.sockets:
             placed = sum(len(other.gpus) for other in rows[0])
-            rows[placed >= half or bool(rows[1])].append(one)
+            rows[placed >= half or bool(rows[1])].append(socket)
         self.rows = [row for row in rows if row]
         self._measure()
         self.strands = [] if machine.switched else self._strands()
         self.gap = self._gap()  # below a row, or between both
         self.legend = self._legend()
+        self.below = TOP + len(self.rows) * self.high + self.gap + 12
+        lines = [line for *_, lines in self.legend for line in lines]
+        self.drawing = Drawing(
+            self.width, self.below + 18 * len(lines) + 8, self._alt())
 
     def _gap(self):
         rows = len(self.rows)
@@ -112,13 +116,13 @@ class _Picture:
 
     def _measure(self):
         """Sizes in pixels, and `at`: {GPU: (x, number of its row)}."""
-        groups = [group for one in self.sockets for group in one.groups]
+        groups = [group for socket in self.sockets for group in socket.groups]
         need = [(width_of(name, SMALL) + 10) * (
                     len(group.cards) / group.columns if group.switch else 1)
                 for group in groups for name in group.cards]
         need += [width_of(str(number), 13, True) + 10
                  for number in self.wiring.gpus]
-        columns = [sum(one.columns for one in row) for row in self.rows]
+        columns = [sum(socket.columns for socket in row) for row in self.rows]
         frames = [2 * PAD * len(row) + GAP * (len(row) - 1)
                   for row in self.rows]
         self.pitch = max(need + [min(
@@ -140,10 +144,10 @@ class _Picture:
         self.at: dict[int, tuple[float, int]] = {}
         for k, row in enumerate(self.rows):
             x = EDGE
-            for one in row:
+            for socket in row:
                 self.lefts.append(x)
-                self._place(one, k, x + PAD)
-                x += one.columns * self.pitch + 2 * PAD + GAP
+                self._place(socket, k, x + PAD)
+                x += socket.columns * self.pitch + 2 * PAD + GAP
 
     def _place(self, socket, row, x):
         for group in socket.groups:
@@ -159,7 +163,7 @@ class _Picture:
         """
         rings = [[{self.used[i] for i in pair} for pair in _pairs(order)]
                  for order, _ in self.rings]
-        found = []
+        strands = []
         for pair in combinations(range(len(self.wiring.gpus)), 2):
             total = int(self.wiring.cables[pair])
             parts = [(self.rings[k][1], k) for k, hops in enumerate(rings)
@@ -169,30 +173,26 @@ class _Picture:
                 parts = [(1, k) for count, k in parts for _ in range(count)]
             (x, _), (x2, _) = (self.at[i] for i in pair)
             deep = 26 + 20 * abs(x2 - x) / self.pitch
-            found += [(pair, count, k, deep + 8 * number)
+            strands += [(pair, count, k, deep + 8 * number)
                       for number, (count, k) in enumerate(parts) if count]
-        return found
+        return strands
 
     def _y(self, row, y, high=0):
         """From the top of the picture: y from the outer edge of a row."""
         return TOP + y if row == 0 else (
             TOP + 2 * self.high + self.gap - y - high)
 
-    def draw(self):
-        words = [line for *_, lines in self.legend for line in lines]
-        below = TOP + len(self.rows) * self.high + self.gap + 12
-        self.drawing = Drawing(self.width, below + 18 * len(words) + 8,
-                               self._alt())
+    def draw(self) -> Drawing:
         self.drawing.text(EDGE, 15, self._title(), 14, 'start', bold=True)
         self._between_sockets()
         lefts = iter(self.lefts)
         for row, sockets in enumerate(self.rows):
-            for one in sockets:
-                self._socket(one, row, next(lefts))
+            for socket in sockets:
+                self._socket(socket, row, next(lefts))
         self._nvlinks()
         for i, (x, row) in self.at.items():
             self._gpu(i, x, row)
-        y = below + 9
+        y = self.below + 9
         for stroke, width, dash, lines in self.legend:
             self._path(f'M{EDGE} {y:g}H{EDGE + 36}', stroke, width, dash)
             for line in lines:
@@ -212,13 +212,13 @@ class _Picture:
 
     def _between_sockets(self):
         """One line along the edge and from frame to frame."""
-        known = [one for one in self.sockets if one.known]
+        known = [socket for socket in self.sockets if socket.known]
         if len(known) < 2:
             return
         y = [self._y(row, PAD + BAR / 2) for row in range(len(self.rows))]
-        ends = [max(x for x, one in zip(self.lefts, self.sockets)
-                    if one in row and one.known) for row in self.rows
-                if any(one.known for one in row)]
+        ends = [max(x for x, socket in zip(self.lefts, self.sockets)
+                    if socket in row and socket.known) for row in self.rows
+                if any(socket.known for socket in row)]
         points = [(ends[0] + 20, y[0]), (5, y[0])]
         if len(ends) > 1:
             points += [(5, y[1]), (ends[1] + 20, y[1])]
@@ -326,12 +326,12 @@ class _Picture:
                          else ((x2 - x) * 1e-9, k))
                 touching[i].append((order, k))
         ends = {}
-        for i, found in touching.items():
+        for i, strands in touching.items():
             x, row = self.at[i]
             wide = min(self.pitch - 4, 60) - 8
-            step = min(6, wide / max(1, len(found) - 1))
-            for slot, (_, k) in enumerate(sorted(found)):
-                ends[i, k] = (x + step * (slot - (len(found) - 1) / 2),
+            step = min(6, wide / max(1, len(strands) - 1))
+            for slot, (_, k) in enumerate(sorted(strands)):
+                ends[i, k] = (x + step * (slot - (len(strands) - 1) / 2),
                               self._y(row, self.gpu_y + BOX), 1 - 2 * row)
         return ends
 
@@ -342,18 +342,18 @@ class _Picture:
             self.drawing.line((x, self._y(row, self.gpu_y + BOX)),
                               (x, top + BAR / 2), width=7 if used else 3,
                               stroke=FRAME if used else FAINT)
-        words = f'NVSwitch: {several(self.machine.switched, "NVLink")} each'
-        self.drawing.box(EDGE, top, self.width - 2 * EDGE, BAR, words,
+        label = f'NVSwitch: {several(self.machine.switched, "NVLink")} each'
+        self.drawing.box(EDGE, top, self.width - 2 * EDGE, BAR, label,
                          'white', 13, stroke=INK)
 
     def _legend(self):
         """[(colour, width and pattern of a sample, lines of words), ...]"""
-        def entry(stroke, width, dash, words):
-            found.append((stroke, width, dash, wrapped(
-                words, 13, self.width - 2 * EDGE - 46)))
-        found: list = []
+        def entry(stroke, width, dash, text):
+            entries.append((stroke, width, dash, wrapped(
+                text, 13, self.width - 2 * EDGE - 46)))
+        entries: list = []
         machine = self.machine
-        known = [one for one in self.sockets if one.known]
+        known = [socket for socket in self.sockets if socket.known]
         if machine.switched:
             entry(FRAME, 7, '', f'{several(machine.switched, "NVLink")} of '
                   + _rate(machine.nvlink))
@@ -362,10 +362,10 @@ class _Picture:
             entry(FRAME, 7 if many else 2.5, '', 'one NVLink: '
                   + _rate(machine.nvlink)
                   + '; numbers count NVLinks' * many)
-        hidden = {i for one in self.sockets for i in one.hidden}
-        gpus = {i for one in self.sockets for i in one.gpus}
+        hidden = {i for socket in self.sockets for i in socket.hidden}
+        gpus = {i for socket in self.sockets for i in socket.gpus}
         slot = f'PCIe slot: {_rate(machine.slot)}'
-        if gpus - hidden or any(one.cards for one in self.sockets):
+        if gpus - hidden or any(socket.cards for socket in self.sockets):
             entry(FRAME, 1.5, '', slot)
             slot = 'PCIe'
         if hidden:
@@ -374,7 +374,7 @@ class _Picture:
             kind = SOCKET_OF_PCIE[machine.gpu.pcie]
             entry(FRAME, 4, '', f'between sockets: {_rate(machine.socket)}'
                   + ('' if self.wiring.cpu else f' if the CPUs are {kind}'))
-        near = [card for one in self.sockets for card in one.cards]
+        near = [card for socket in self.sockets for card in socket.cards]
         far = [card for card in self.wiring.cards if card not in near]
         if far:
             entry('none', 0, '', f'on no socket of a GPU: {", ".join(far)}')
@@ -382,15 +382,15 @@ class _Picture:
             entry(FAINT, 3, '', 'pale: takes no part')
         for k, (order, count) in enumerate(self.rings):
             entry(*_of_ring(k, 4), f'a ring of {several(count, "NVLink")} '
-                  f'per hop: {self._in_words(order)}')
-        return found
+                  f'per hop: {self._hops_of(order)}')
+        return entries
 
-    def _in_words(self, order):
+    def _hops_of(self, order):
         gpus = [str(self.machine.gpus[i]) for i in order]
         return ' - '.join([*gpus, gpus[0]])
 
     def _alt(self):
-        """What one sees, in words."""
+        """The alternative text."""
         def numbers(group):
             gpus = ', '.join(str(self.wiring.gpus[i]) for i in group.gpus)
             parts = [f'GPU{"s" * (len(group.gpus) > 1)} {gpus}'
@@ -401,8 +401,9 @@ class _Picture:
         if len(self.used) < len(self.wiring.gpus):
             told.append('GPUs that take part: '
                         + ', '.join(map(str, self.machine.gpus)) + '.')
-        told += [f'CPU {one.name}: ' + '; '.join(map(numbers, one.groups))
-                 + '.' for one in self.sockets]
+        told += [f'CPU {socket.name}: '
+                 + '; '.join(map(numbers, socket.groups)) + '.'
+                 for socket in self.sockets]
         if self.machine.switched:
             told.append(f'{several(self.machine.switched, "NVLink")} from '
                         'each GPU to an NVSwitch.')

@@ -42,7 +42,7 @@ def draw_cables(cables: np.ndarray,
         + ', '.join(f'{i}-{j}' + (f' ({cables[i, j]} times)'
                                   if cables[i, j] > 1 else '')
                     for i in range(n) for j in range(i) if cables[i, j])
-        + '.' + ''.join(f' A ring over {count} per hop: {_words(order)}.'
+        + '.' + ''.join(f' A ring over {count} per hop: {_ring_text(order)}.'
                         for order, count in rings)))
     at = [(180 + 130 * sin(2 * pi * i / n), 160 - 130 * cos(2 * pi * i / n))
           for i in range(n)]
@@ -56,7 +56,7 @@ def draw_cables(cables: np.ndarray,
         drawing.box(x - 15, y - 13, 30, 26, str(i), size=15)
     for k, ((order, _), color) in enumerate(zip(rings, RING_COLORS)):
         drawing.box(20, 325 + 24 * k, 40, 10, fill=color, stroke='none')
-        drawing.text(70, 330 + 24 * k, _words(order), 15, 'start', bold=True)
+        drawing.text(70, 330 + 24 * k, _ring_text(order), 15, 'start', True)
     return drawing
 
 
@@ -70,7 +70,7 @@ def _readable_trees(plans, chunks):
          chunks=list_of(partial(integer, least=0), 'a list of chunks'))
 def draw_sums(plans: Sequence[Schedule], chunks: Sequence[int] = (0,)
              ) -> Picture:
-    """Who sends sums of a chunk to whom: a picture for each plan and chunk.
+    """Trees of the sends of sums: a picture for each plan and chunk.
 
     The device that ends with the total is on top. Raises ValueError for a
     plan in which a device sends its sum twice, or more than one ends with a
@@ -107,7 +107,7 @@ def _hops(order):
     return list(zip(order, [*order[1:], order[0]]))
 
 
-def _words(order):
+def _ring_text(order):
     return ' - '.join(map(str, [*order, order[0]]))
 
 
@@ -123,7 +123,7 @@ def _cables(drawing, start, end, count, color):
 
 
 def _tree(plan, chunk):
-    """Who sends its sum of the chunk to whom, and where they stand."""
+    """{device: the device that gets its sum}, and places of all devices."""
     sends = [(send.src, send.dst) for sends in plan.rounds for send in sends
              if send.reduce and send.chunk == chunk]
     parents, n = dict(sends), plan.num_devices

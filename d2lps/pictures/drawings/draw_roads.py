@@ -9,7 +9,7 @@ from d2lps.pictures.drawing import INK, Drawing
 def _road(name, value):
     if not isinstance(value, (list, tuple)) or len(value) != 3:
         refuse(name, value, 'a road: two towns and a length, as (0, 1, 7)')
-    return tuple(integer(name, one, least=0) for one in value)
+    return tuple(integer(name, number, least=0) for number in value)
 
 
 def _between_towns(towns, roads):

@@ -1,4 +1,4 @@
-"""What each device holds after each round of a plan: numbers in boxes."""
+"""The arrays of all devices after each round of a plan: numbers in boxes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,7 +47,7 @@ def draw_rounds(schedule: Schedule, arrays: Sequence[Any],
         rounds, len(schedule.rounds))
     states = list(_held(schedule, arrays, op, rounds))
     cell = max([30, *(width_of(value, 13) + 11 for now in states
-                      for one in now for value in one.flat)])
+                      for array in now for value in array.flat)])
     wide = cell * np.size(arrays[0])
     step = max(wide, 90) + GAP
     per_row = max(2, int((MOST - LEFT + GAP) // step))
@@ -58,7 +58,7 @@ def draw_rounds(schedule: Schedule, arrays: Sequence[Any],
         LEFT + step * min(rounds + 1, per_row) - GAP + 2, high * len(starts), (
             f'{schedule.name}, what the devices hold. ' + '; '.join(
                 ('at first ' if not k else f'after round {k} ') +
-                ', '.join(' '.join(map(str, one.flat)) for one in now)
+                ', '.join(' '.join(map(str, array.flat)) for array in now)
                 for k, now in enumerate(states))))
     for row, start in enumerate(starts):
         shown = [*enumerate(states)][start:start + per_row]

@@ -1,1 +1,1 @@
-"""What readers play with: controls above a picture that follows."""
+"""Toys of the chapters: controls above a picture that follows."""

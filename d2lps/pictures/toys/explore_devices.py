@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d2lps.checks import checked, integer, number, one_of
+from d2lps.checks import checked, integer, number
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
 from d2lps.pictures.controls import choose, menu
@@ -27,7 +27,7 @@ ALL, LIMIT = 'all four', 0.08  # seconds after which nothing is repeated
 
 
 def _jobs(arrays, way):
-    """By name: one copy, and the ways to sum `arrays` that are chosen."""
+    """{name: function} of one copy, and of the chosen ways to sum."""
     n, store = len(arrays), mx.kv.create('local')
     store.init(0, arrays[0])
     ways = {'allreduce': allreduce, 'sharded': strategies.sharded(n).run,
@@ -69,9 +69,9 @@ def draw_devices(num_devices: int, megabytes: float, way: str) -> 'Figure':
                 COPIES[name](num_devices) * copy for name in seconds],
              BLUE, ''),
             (0.2, 'measured just now', seconds.values(), ORANGE, '//')):
-        bars = ax.barh(np.arange(len(seconds)) + place, [
-            1e3 * one for one in times], 0.36, color=color, hatch=hatch,
-            label=label)
+        bars = ax.barh(np.arange(len(seconds)) + place,
+                       1e3 * np.array([*times]), 0.36, color=color,
+                       hatch=hatch, label=label)
         ax.bar_label(bars, fmt='{:.3g} ms', padding=4)
     ax.set_yticks(range(len(seconds)), [*seconds])
     ax.grid(False, axis='y')
@@ -81,17 +81,14 @@ def draw_devices(num_devices: int, megabytes: float, way: str) -> 'Figure':
 
 
 @checked(num_devices=partial(integer, least=2, most=4),
-         way=one_of(ALL, *COPIES),
          megabytes=partial(number, least=0.01, most=40))
-def explore_devices(num_devices: int = 2, megabytes: float = 4, way: str = ALL
-                   ) -> None:
+def explore_devices(num_devices: int = 2, megabytes: float = 4) -> None:
     """Choose devices and data; see what a sum takes on this machine.
 
     Each change measures anew, a few turns of which the fastest counts.
-    megabytes: of each device's array. way: 'allreduce', 'gather_broadcast',
-    'mx.kv local' or 'sharded'; without it, all four.
+    megabytes: of each device's array.
     """
     live_picture(draw_devices, {
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
         'megabytes': choose([.01, .04, .1, .4, 1, 4, 10, 40], megabytes, 'MB'),
-        'way': menu([ALL, *COPIES], way, 'way')})
+        'way': menu([ALL, *COPIES], ALL, 'way')})

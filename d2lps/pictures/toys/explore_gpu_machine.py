@@ -1,16 +1,15 @@
 """Is this number normal? A machine, its rings, and what it should show."""
-from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from d2lps.checks import (checked, from_zero, instance_of, list_of, number,
-                          one_of, text)
+from d2lps.checks import checked, instance_of, number, one_of, text
 from d2lps.collectives.machines.ask import Answer, ask, numbers
 from d2lps.collectives.machines.examples import pairs, table, two_sockets
-from d2lps.collectives.machines.expectation import (Expectation, expected,
+from d2lps.collectives.machines.expectation import (Expectation,
+                                                    expected_bandwidth,
                                                     rate_in_words)
+from d2lps.collectives.machines.gpu_machine import from_nvidia_smi
 from d2lps.collectives.machines.rates import GBIT, GPUS
-from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, Picture, Row, wrapped
@@ -58,8 +57,9 @@ WORDS, HIGH = 250, 640  # pixels: of the words beside a machine, of both
 
 def _drawn(answer, high=0):
     """An `Answer` as a `Row`; in words alone if its GPUs are too many."""
-    _, found, verdict, notes, _ = answer
-    told = [('Expected bus bandwidth', found.in_words()), ('Why', found.why)]
+    _, expected, verdict, notes, _ = answer
+    told = [('Expected bus bandwidth', expected.in_words()),
+            ('Why', expected.why)]
     if verdict:
         told.append((f'Measured: {verdict.word or "not yet known"}',
                      verdict.why))
@@ -68,23 +68,23 @@ def _drawn(answer, high=0):
     pictures = [drawing] if drawing else []
     if not drawing:
         told.append(('Note', TOO_MANY))
-    pictures.append(_in_words(told, WORDS if pictures else WIDTH))
-    for one in pictures:
-        one.height = max(high, one.height)
+    pictures.append(_sections(told, WORDS if pictures else WIDTH))
+    for picture in pictures:
+        picture.height = max(high, picture.height)
     return Row(*pictures)
 
 
-def _in_words(told, width=WORDS):
-    """Headings with sentences below: a `Drawing`."""
+def _sections(told, width):
+    """A `Drawing` of headings with text below; told: pairs of both."""
     lines = []
-    for heading, words in told:
+    for heading, text in told:
         lines += [(line, True)
                   for line in wrapped(heading, 13, width - 16, True)]
-        lines += [(line, False) for line in wrapped(words, 12, width - 16)]
+        lines += [(line, False) for line in wrapped(text, 12, width - 16)]
         lines.append(('', False))
     drawing = Drawing(width, 17 * len(lines), ' '.join(
-        f'{heading}: {words}' + '.' * (words[-1] not in '.!?')
-        for heading, words in told))
+        f'{heading}: {text}' + '.' * (text[-1] not in '.!?')
+        for heading, text in told))
     for k, (line, bold) in enumerate(lines):
         drawing.text(8, 15 + 17 * k, line, 13 if bold else 12, 'start', bold)
     return drawing
@@ -96,24 +96,22 @@ def _example(machine, use):
 
 
 def draw_example(machine: str, use: str, measured: float) -> Row:
-    """The picture of the toy, whose arguments these are."""
-    one = _example(machine, CHOICES[use])
-    found = expected(one)
-    return _drawn(Answer(one, found, found.verdict(measured * 1e9),
-                         one.wiring.notes), HIGH)
+    """The picture of the toy."""
+    example = _example(machine, CHOICES[use])
+    expected = expected_bandwidth(example)
+    return _drawn(Answer(example, expected, expected.verdict(measured * 1e9),
+                         example.wiring.notes), HIGH)
 
 
-@checked(machine=one_of(*EXAMPLES), use=one_of(*CHOICES),
-         measured=partial(number, least=0.1, most=1e4))
-def explore_gpu_machine(machine: str = 'DGX-1, 8 V100', use: str = 'all',
-                        measured: float = 130) -> None:
+@checked(use=one_of(*CHOICES), measured=partial(number, least=0.1, most=1e4))
+def explore_gpu_machine(use: str = 'all', measured: float = 130) -> None:
     """Choose a machine and GPUs of it; see its rings, and what is normal.
 
-    machine: one of `EXAMPLES`. use: which GPUs take part, one of `CHOICES`.
-    measured: bus bandwidth of a large all-reduce, GB/s, to be judged.
+    use: which GPUs take part, one of `CHOICES`. measured: bus bandwidth of a
+    large all-reduce, GB/s, to be judged.
     """
     live_picture(draw_example, {
-        'machine': menu([*EXAMPLES], machine, 'machine'),
+        'machine': menu([*EXAMPLES], 'DGX-1, 8 V100', 'machine'),
         'use': menu([*CHOICES], use, 'GPUs that take part'),
         'measured': choose([4, 10, 20, 40, 80, 130, 200, 240, 370, 480],
                            measured, 'measured GB/s')})
@@ -121,37 +119,34 @@ def explore_gpu_machine(machine: str = 'DGX-1, 8 V100', use: str = 'all',
 
 def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
            cards: int, gigabits: float) -> Picture:
-    """What `ask_gpu_machine` shows: pictures, or words if there are none."""
+    """The pictures of `ask_gpu_machine`, or a text that says what is wrong."""
     try:
-        found = ask(text, gpu, numbers(use) if use.strip() else None,
+        reply = ask(text, gpu, numbers(use) if use.strip() else None,
                     log.strip() and log, machines=machines,
                     cards=cards or None, card_rate=gigabits * GBIT or None)
-        row = _drawn(found)
-        if found.log is None:
+        row = _drawn(reply)
+        if reply.log is None:
             return row
-        return Row(*row.pictures, plot_expected(found.expectation,
-                                                found.log.table()))
+        return Row(*row.pictures, plot_expected(reply.expectation,
+                                                reply.log.table()))
     except ValueError as error:
-        return _in_words([('This cannot be answered', str(error))], WIDTH)
+        return _sections([('This cannot be answered', str(error))], WIDTH)
 
 
-@checked(text=text, gpu=one_of(*GPUS), log=partial(text, least=0),
-         use=list_of(from_zero, 'a list of GPUs, such as [0, 1]', least=0))
-def ask_gpu_machine(text: str = DGX1, gpu: str | None = 'V100',
-                    use: Sequence[int] = (), log: str = '') -> None:
+@checked(text=text, gpu=one_of(*GPUS))
+def ask_gpu_machine(text: str = DGX1, gpu: str | None = 'V100') -> None:
     """Paste the table of a machine and a log; see what is normal for it.
 
     text: of `nvidia-smi topo -m`, or NCCL's XML. gpu: which GPU it is; None
-    where the text or the log says it. use: the numbers of the GPUs that take
-    part; all if left out. log: of nccl-tests, or nothing.
+    where the text or the log says it.
     """
     import ipywidgets
 
     from d2lps.pictures.board import NARROW, Problem, show
 
-    def area(words, value, rows):
+    def area(label, value, rows):
         return ipywidgets.Textarea(
-            value, description=words, rows=rows, style=NARROW,
+            value, description=label, rows=rows, style=NARROW,
             layout={'width': '100%'})
 
     boxes = {
@@ -160,7 +155,7 @@ def ask_gpu_machine(text: str = DGX1, gpu: str | None = 'V100',
             options=[('as the texts say', None), *zip(GPUS, GPUS)],
             value=gpu, description='GPU', style=NARROW),
         'use': ipywidgets.Text(
-            ', '.join(map(str, use)), style=NARROW, placeholder='all',
+            style=NARROW, placeholder='all',
             description='GPUs that take part'),
         'machines': ipywidgets.BoundedIntText(
             1, 1, 10_000, description='machines', style=NARROW),
@@ -169,7 +164,7 @@ def ask_gpu_machine(text: str = DGX1, gpu: str | None = 'V100',
         'gigabits': ipywidgets.BoundedFloatText(
             0, min=0, max=10_000, description='Gbit/s of a card',
             style=NARROW),
-        'log': area('log of nccl-tests', log, 4)}
+        'log': area('log of nccl-tests', '', 4)}
 
     def picture():
         return answer(**{name: box.value for name, box in boxes.items()})
@@ -193,7 +188,7 @@ def _has_columns(log, **_):
 
 
 @checked(_has_columns, expectation=instance_of(
-    Expectation, 'an Expectation, such as expected(machine)'))
+    Expectation, 'an Expectation, such as expected_bandwidth(machine)'))
 def plot_expected(expectation: Expectation, log: 'pd.DataFrame',
                   ax: 'Axes | None' = None) -> 'Axes':
     """Measured bus bandwidth by size, and the range for large arrays.

@@ -1,12 +1,9 @@
-"""Which key of a store lies on which server, and how equal they are."""
-from functools import partial
-
+"""The keys of a store on its servers, and how equal their shares are."""
 from d2lps.annotations import Key
-from d2lps.checks import checked, integer
 from d2lps.kvstore.placement import place
 from d2lps.pictures.controls import choose
 from d2lps.pictures.drawing import Drawing
-from d2lps.pictures.drawings.draw_cluster import draw_keys, keyed_sizes
+from d2lps.pictures.drawings.draw_cluster import draw_keys
 from d2lps.pictures.toys.explore_splits import LAYERS
 from d2lps.pictures.widgets import live_picture
 
@@ -14,13 +11,11 @@ from d2lps.pictures.widgets import live_picture
 LENET: dict[Key, int] = dict(enumerate(
     size for channels, _, weights, _ in LAYERS
     for size in (channels * weights, channels)))
-
-
 MOST = 8  # servers
 
 
-def _in_words(sizes, num_servers, split_from):
-    """How much the fullest server has, and how many keys are cut up."""
+def _summary(sizes, num_servers, split_from):
+    """The share of the fullest server, and how many keys are cut up."""
     filled, cut = [0] * num_servers, 0
     for key, size in sizes.items():
         places = place(key, size, num_servers, split_from)
@@ -35,32 +30,27 @@ def _in_words(sizes, num_servers, split_from):
                 'share.' if fullest > 1.005 else 'its share: they are equal.'))
 
 
-def draw_shares(sizes: dict[Key, int] | None, num_servers: int, split_from: int
-               ) -> Drawing:
-    """The picture of the toy, whose arguments these are."""
-    shown = sizes or LENET
-    picture = draw_keys(shown, num_servers, split_from)
-    words = [_in_words(shown, num_servers, split_from)]
-    if not sizes:
-        words.append('Keys 0, 2, 4 and 6 are the weights of LeNet\'s '
-                     'layers, 1, 3, 5 and 7 their biases.')
-    picture.text(16, picture.height + 24, '\n'.join(words), 13, 'start')
+def draw_shares(num_servers: int, split_from: int) -> Drawing:
+    """The picture of the toy.
+
+    split_from: elements from which on a value is cut into parts.
+    """
+    picture = draw_keys(LENET, num_servers, split_from)
+    lines = [_summary(LENET, num_servers, split_from),
+             "Keys 0, 2, 4 and 6 are the weights of LeNet's layers, 1, 3, 5 "
+             'and 7 their biases.']
+    picture.text(16, picture.height + 24, '\n'.join(lines), 13, 'start')
     picture.height = 48 + max(picture.height, MOST * 46 + 30)
-    picture.alt = ' '.join([*words, picture.alt])
+    picture.alt = ' '.join([*lines, picture.alt])
     return picture
 
 
-@checked(sizes=keyed_sizes, num_servers=partial(integer, most=MOST),
-         split_from=integer)
-def explore_keys(sizes: dict[Key, int] | None = None, num_servers: int = 2,
-                 split_from: int = 1_000_000) -> None:
-    """Choose how many servers share the keys; see what lies where.
+def explore_keys() -> None:
+    """Choose how many servers share LeNet's parameters; see what lies where.
 
-    sizes: a dict from up to 12 keys to numbers of elements; without it, the
-    eight parameters of LeNet under the keys 0 to 7, as in training.
-    split_from: elements from which on a value is cut into parts.
+    The eight parameters have the keys 0 to 7, as in training.
     """
-    live_picture(partial(draw_shares, sizes), {
-        'num_servers': choose([*range(1, MOST + 1)], num_servers, 'servers'),
+    live_picture(draw_shares, {
+        'num_servers': choose([*range(1, MOST + 1)], 2, 'servers'),
         'split_from': choose([100, 1000, 10_000, 20_000, 50_000, 100_000,
-                              1_000_000], split_from, 'split from')})
+                              1_000_000], 1_000_000, 'split from')})

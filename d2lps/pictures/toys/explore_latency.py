@@ -1,20 +1,20 @@
 """Few messages or few bytes: which plan is best for which size?"""
 import math
-from functools import cache, partial
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d2lps.checks import boolean, checked, integer, number
+from d2lps.checks import boolean, checked
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.figures import describe
 from d2lps.pictures.controls import checkbox, choose
 from d2lps.pictures.drawing import wrapped
-from d2lps.pictures.rows import WIDE, LETTERS, new_figure
+from d2lps.pictures.rows import LETTERS, WIDE, new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
-from d2lps.units import SHORT_TIMES, SIZES, with_unit
 from d2lps.pictures.widgets import live_picture
+from d2lps.units import SHORT_TIMES, SIZES, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,14 +44,15 @@ def _costs(schedule):
 
 def _crossings(costs, latency, bandwidth):
     """[(bytes, seconds, names)] where two lines cross, within the picture."""
-    found = []
-    for (name, one), (other, two) in combinations(costs.items(), 2):
-        if abs(one[1] - two[1]) > 1e-9:
-            size = (two[0] - one[0]) * latency * bandwidth / (one[1] - two[1])
+    crossings = []
+    for (name, (rounds, times)), (other, (rounds2, times2)) in combinations(
+            costs.items(), 2):
+        if abs(times - times2) > 1e-9:
+            size = (rounds2 - rounds) * latency * bandwidth / (times - times2)
             if BYTES[0] < size < BYTES[-1]:
-                found.append((size, one[0] * latency + one[1] * size /
-                              bandwidth, f'{name} – {other}'))
-    return sorted(found)
+                crossings.append((size, rounds * latency + times * size /
+                                  bandwidth, f'{name} – {other}'))
+    return sorted(crossings)
 
 
 @cache
@@ -79,8 +80,8 @@ def draw_latency(num_devices: int, megabytes: float, latency: float,
     links = topology.pcie_switch(num_devices, bandwidth, latency / 2)
     names = [name for name in PLANS if name != 'sharded' or sharded]
     costs = {name: _plan(name, num_devices)[1] for name in names}
-    points = {name: simulate.time(_plan(name, num_devices)[0], links,
-                                  nbytes).seconds for name in names}
+    points = {name: simulate.timing(_plan(name, num_devices)[0], links,
+                                    nbytes).seconds for name in names}
     least = min(points.values()) * (1 + 1e-9)
     best = ' and '.join(name for name in names if points[name] <= least)
     title = (f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
@@ -143,27 +144,21 @@ def _mark_crossings(ax, crossings, costs, latency, bandwidth):
                        f'{with_unit(size, SIZES)}: {names}', va='top', size=9)
 
 
-@checked(num_devices=partial(integer, least=2, most=64), sharded=boolean,
-         megabytes=partial(number, least=1e-4, most=1000),
-         latency=partial(number, most=1e6),
-         bandwidth=partial(number, least=1e-3, most=1e4))
-def explore_latency(num_devices: int = 8, megabytes: float = 0.1,
-                    latency: float = 10, bandwidth: float = 16,
-                    sharded: bool = False) -> None:
+@checked(sharded=boolean)
+def explore_latency(sharded: bool = False) -> None:
     """Move latency, bandwidth and devices; see which plan is best for what.
 
-    The devices have a cable each to one switch. megabytes: of each device's
-    array. latency: µs of a message from device to device. bandwidth: GB/s of
-    a cable, each way. sharded: show this plan as well. Its devices send
-    n - 1 messages at once, which the model charges one latency for.
+    The devices have a cable each to one switch. The latency is that of a
+    message from device to device, the bandwidth that of a cable, each way.
+    sharded: show this plan as well. Its devices send n - 1 messages at once,
+    which the model charges one latency for.
     """
     live_picture(draw_latency, {
-        'num_devices': choose([*range(2, 17), 24, 32, 48, 64], num_devices,
+        'num_devices': choose([*range(2, 17), 24, 32, 48, 64], 8,
                               'devices'),
         'megabytes': choose([.0001, .001, .01, .03, .1, .3, 1, 3, 10, 30, 100,
-                             1000], megabytes, 'MB'),
-        'latency': choose([0, 1, 2, 5, 10, 20, 50, 100, 1000], latency,
+                             1000], 0.1, 'MB'),
+        'latency': choose([0, 1, 2, 5, 10, 20, 50, 100, 1000], 10,
                           'latency µs'),
-        'bandwidth': choose([.1, 1, 2, 4, 10, 16, 32, 100], bandwidth,
-                            'GB/s'),
+        'bandwidth': choose([.1, 1, 2, 4, 10, 16, 32, 100], 16, 'GB/s'),
         'sharded': checkbox(sharded, 'also sharded')})

@@ -1,4 +1,4 @@
-"""What a training step of LeNet really costs: its layers, measured."""
+"""Costs of a training step of LeNet, measured at its layers."""
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import wraps

@@ -3,12 +3,44 @@ from collections.abc import Sequence
 from functools import cache, partial
 
 from d2lps.checks import boolean, checked, from_zero, integer, list_of, one_of
+from d2lps.collectives import strategies
 from d2lps.pictures.controls import choose, menu, steps
 from d2lps.pictures.drawing import Drawing
-from d2lps.pictures.menus import PLANS, STEPPED
 from d2lps.pictures.player import plot_holdings
 from d2lps.pictures.sketch import in_words
 from d2lps.pictures.widgets import live_picture
+
+# Strategies by name: words for the menu, and a function of the number of
+# devices that returns the schedule, or a text that says why there is none.
+PLANS = {
+    'gather_broadcast': ('gather and broadcast', strategies.gather_broadcast),
+    'cpu': ('gather and broadcast on CPU',
+            lambda n: strategies.gather_broadcast(n, 'cpu')),
+    'sharded': ('sharded', strategies.sharded),
+    'running_sum': ('running sum', strategies.running_sum),
+    'pipelined': ('running sum, pipelined', lambda n: strategies.pipelined(
+        strategies.running_sum(n), n)),
+    'ring': ('ring', strategies.ring),
+    'bidirectional_ring': ('ring in both directions',
+                           strategies.bidirectional_ring),
+    'two_rings': ('two rings of 8 V100 GPUs', lambda n: (
+        strategies.two_rings() if n == 8 else
+        'The cables of 8 GPUs make two rings.\n\n'
+        'Move the slider "devices" to 8.')),
+    'tree': ('tree', strategies.tree),
+    'double_tree': ('double tree', strategies.double_tree),
+    'recursive_doubling': ('recursive doubling',
+                           strategies.recursive_doubling),
+    'halving_doubling': ('halving and doubling', strategies.halving_doubling),
+    'hierarchical': ('hierarchical, 2 machines', lambda n: (
+        strategies.hierarchical(2, n // 2) if n % 2 == 0 else
+        'Two machines share the devices equally: take an even number.\n\n'
+        f'Move the slider "devices" to {n - 1} or {n + 1}.')),
+    'parameter_server': ('one parameter server', lambda n: (
+        strategies.parameter_server(n, 1))),
+    'parameter_servers': ('as many servers as workers', lambda n: (
+        strategies.parameter_server(n, n)))}
+STEPPED = range(2, 9)  # devices, where one steps through a plan
 
 
 @cache
@@ -22,36 +54,28 @@ def _last_round(plan, num_devices, **others):
     return None if isinstance(schedule, str) else len(schedule.rounds)
 
 
-@cache
-def _height(plans, num_devices):
-    """Of the highest picture of these plans with so many devices."""
-    made = [_plan(name, num_devices) for name in plans]
-    most = max([one for one in made if not isinstance(one, str)],
-               key=lambda one: len(one.nodes))
-    return plot_holdings(most, signs=True, width=720).height
+def draw_plan(plan: str, num_devices: int, number: int, sums: bool
+              ) -> Drawing:
+    """Draw `plan` after round `number`, or after its last round.
 
-
-def draw_plan(plan: str, num_devices: int, number: int, sums: bool,
-              plans: tuple[str, ...] = tuple(PLANS)) -> Drawing:
-    """The picture of the toy: `plan` after round `number`, or the last.
-
-    plans: those of the menu. While one steps through them, what is below the
-    picture stays where it is.
+    sums: as in `explore_plans`. Where there is no such plan, the drawing says
+    why.
     """
-    words, schedule = PLANS[plan][0], _plan(plan, num_devices)
+    name, schedule = PLANS[plan][0], _plan(plan, num_devices)
     if isinstance(schedule, str):
         drawing = Drawing(720, 200, schedule)
         drawing.text(360, 100, schedule.replace('\n\n', '\n'), 13)
-    else:
-        last = len(schedule.rounds)
-        number = min(number, last)
-        drawing = plot_holdings(
-            schedule, number, f'{words}, {num_devices} devices: ' + (
-                f'after round {number} of {last}, '
-                f'{in_words(schedule.rounds[number - 1])}' if number else
-                f'before round 1 of {last}'), sums, 720, True)
-    drawing.height = _height(plans, num_devices)
-    return drawing
+        return drawing
+    last = len(schedule.rounds)
+    number = min(number, last)
+    # A phone shows a picture of a few devices as a whole. The title has two
+    # lines in all rounds, so that nothing below moves.
+    return plot_holdings(
+        schedule, number, f'{name}, {num_devices} devices:\n' + (
+            f'after round {number} of {last}, '
+            f'{in_words(schedule.rounds[number - 1])}' if number else
+            f'before round 1 of {last}'), sums,
+        460 if num_devices <= 4 else 720, True)
 
 
 @checked(plan=one_of(*PLANS), number=from_zero, sums=boolean,
@@ -68,7 +92,7 @@ def explore_plans(plan: str = 'ring', num_devices: int = 4, number: int = 0,
     device 1 and so on.
     """
     names = dict.fromkeys([*(plans or PLANS), plan])
-    live_picture(partial(draw_plan, plans=tuple(names)), {
+    live_picture(draw_plan, {
         'plan': menu([(PLANS[name][0], name) for name in names], plan,
                      'plan'),
         'num_devices': choose(STEPPED, num_devices, 'devices'),

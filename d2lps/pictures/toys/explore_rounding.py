@@ -29,21 +29,21 @@ def _sums(levels, num_workers):
     """The right sum, that of a ring that rounds at every hop, and once."""
     rng = np.random.default_rng(0)
     gradients = rng.normal(size=(num_workers, 32 * SHOWN))
-    once = _rounded(sum(_rounded(one, levels) for one in gradients), levels)
-    arrays = [_rounded(one, levels) for one in gradients]
+    arrays = [_rounded(gradient, levels) for gradient in gradients]
+    once = _rounded(sum(arrays), levels)
     strategies.ring(num_workers).run(
         arrays, op=lambda mine, theirs: _rounded(mine + theirs, levels))
     return gradients.sum(axis=0), arrays[0], once
 
 
-def _error(found, right):
-    return np.linalg.norm(found - right) / np.linalg.norm(right)
+def _error(rounded, right):
+    return np.linalg.norm(rounded - right) / np.linalg.norm(right)
 
 
 def draw_rounding(levels: int, num_workers: int) -> 'Figure':
     """The picture of the toy, whose arguments these are."""
     right, ring, once = _sums(levels, num_workers)
-    errors = [_error(one, right) for one in (ring, once)]
+    errors = [_error(sums, right) for sums in (ring, once)]
     places = range(SHOWN)
     figure = new_figure(WIDE, 3.5, layout=None)
     figure.subplots_adjust(0.08, 0.25, 0.99, 0.91, wspace=0.08)
@@ -57,7 +57,7 @@ def draw_rounding(levels: int, num_workers: int) -> 'Figure':
             label='rounded at every hop')
     ax.plot(places, once[:SHOWN], '.', color=BLUE, markersize=9,
             label='rounded once each way')
-    most = 1.1 * max(abs(one[:SHOWN]).max() for one in (right, ring, once))
+    most = 1.1 * max(abs(sums[:SHOWN]).max() for sums in (right, ring, once))
     ax.set_ylim(-most, most)
     bars.set(title='error of the sum', yticks=[], ylim=(0, 1.2 * max(errors)))
     bars.grid(False)

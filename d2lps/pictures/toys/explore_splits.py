@@ -11,19 +11,17 @@ from d2lps.pictures.style import BLUE, GRAY, GREEN, SKY
 from d2lps.pictures.widgets import live_picture
 
 WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
-# Of each layer: channels, pixels of each, weights behind each channel, and
-# numbers before pooling: what the convolution and what its ReLU gives out.
+# For each layer: channels, pixels of each, weights behind each channel, and
+# the outputs of a convolution and of its ReLU before pooling.
 LAYERS = ((20, 13 * 13, 1 * 3 * 3, 2 * 26 * 26),
           (50, 4 * 4, 20 * 5 * 5, 2 * 9 * 9), (128, 1, 800, 0),
           (10, 1, 128, 0))
 IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
-checked_costs = checked(
-    way=one_of(*WAYS), num_devices=partial(integer, least=2, most=4),
-    batch_size=partial(integer, least=4, most=1_000_000))
+few_devices = partial(integer, least=2, most=4)
 
 
 class Costs(NamedTuple):
-    """What a training step costs; lists have an entry for each device.
+    """Costs of a training step; lists have an entry for each device.
 
     `parameters` in bytes, and as much again for their gradients;
     `activations`: bytes that are kept for the backward pass: what the layers
@@ -41,11 +39,12 @@ class Costs(NamedTuple):
 
 
 def _share(total, i, k):
-    """How much of `total` device i of k gets."""
+    """The share of device i of k in `total`."""
     return total * (i + 1) // k - total * i // k
 
 
-@checked_costs
+@checked(way=one_of(*WAYS), num_devices=few_devices,
+         batch_size=partial(integer, least=4, most=1_000_000))
 def split_costs(way: str, num_devices: int = 2, batch_size: int = 256
                ) -> Costs:
     """`Costs` of a step of LeNet, worked out from its shapes.
@@ -97,14 +96,14 @@ def _pieces(way, k):
 
 
 def _often(costs):
-    """How often devices wait for each other, in words."""
+    """The number of barriers or hand-overs, as a text."""
     if costs.hand_overs:
         return f'{costs.hand_overs} hand-overs'
     return f'{costs.barriers} barrier' + 's' * (costs.barriers > 1)
 
 
 def _megabytes(nbytes):
-    """In MB; digits as a reader wants to compare."""
+    """A size in MB, with digits for comparing."""
     digits = 3 if nbytes < 1e4 else 2 if nbytes < 1e7 else 0
     return f'{nbytes / 1e6:.{digits}f}'
 
@@ -117,10 +116,10 @@ def _draw_pieces(picture, way, k):
     for layer, left, top, width, height, device in _pieces(way, k):
         y = 34 + 68 * layer + 60 * top
         # Where pieces are flat, their pattern would hide the number.
-        words = f'{device}' if height > 0.3 else ''
-        picture.box(62 + 190 * left, y, 190 * width, 60 * height, words,
+        label = f'{device}' if height > 0.3 else ''
+        picture.box(62 + 190 * left, y, 190 * width, 60 * height, label,
                     device)
-        if not words:
+        if not label:
             picture.text(260, y + 30 * height, device, 12, 'start')
     picture.text(157, 316, 'across: channels, down: examples', 12)
 
@@ -150,8 +149,8 @@ def _draw_sent(ax, chosen, k, batch_size):
     ax.set(title='sent in a step', ylim=(2.5, -0.5))
 
 
-def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256) -> Row:
-    """Who has what as boxes, and what it costs as charts beside them."""
+def draw_costs(way: str, num_devices: int, batch_size: int) -> Row:
+    """The pieces of each device as boxes, and charts of costs beside them."""
     costs = split_costs(way, num_devices, batch_size)
     boxes = Drawing(280, 330, (
         f'LeNet on {num_devices} devices, {way}: each layer is a box, cut '
@@ -174,11 +173,10 @@ def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256) -> Row:
     return Row(boxes, charts)
 
 
-@checked_costs
-def explore_splits(way: str = WAYS[0], num_devices: int = 2,
-                   batch_size: int = 256) -> None:
+@checked(way=one_of(*WAYS), num_devices=few_devices)
+def explore_splits(way: str = WAYS[0], num_devices: int = 2) -> None:
     """Choose a way to split LeNet; see who has what, and what it costs."""
     live_picture(draw_costs, {
         'way': menu(WAYS, way, 'way'),
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
-        'batch_size': choose([16, 64, 256, 1024], batch_size, 'batch size')})
+        'batch_size': choose([16, 64, 256, 1024], 256, 'batch size')})

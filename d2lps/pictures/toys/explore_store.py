@@ -1,17 +1,17 @@
 """A server to push to and to pull from, button by button."""
-from functools import partial
 from typing import Literal, TypeAlias
 
-from d2lps.checks import checked, integer
 from d2lps.engine import mx
 from d2lps.kvstore.store import KVStore
-from d2lps.kvstore.store_arguments import how_consistent
 from d2lps.pictures.controls import menu
 from d2lps.pictures.drawing import INK, Drawing
 
 Consistency: TypeAlias = int | Literal['sync', 'async']
 KEY, MOST_SHOWN = 'w', 6
 RED = '#B00020'
+WAYS: dict[str, Consistency] = {
+    'sync: a round waits for all': 'sync',
+    'async: nobody waits': 'async', 'at most 1 round ahead': 1}
 
 
 def _names(ranks):
@@ -25,7 +25,9 @@ def _add(key, summed, stored):
 
 
 class _Play:
-    """A `Server`, those who push and pull, and what happened last.
+    """A `Server`, its workers, and the last thing that happened.
+
+    told: sentences about it. arrows: (rank, 'push' or 'pull', text) of each.
 
     Worker k pushes 10 ** k, so that a value's digits count its pushes.
     """
@@ -42,24 +44,24 @@ class _Play:
         self.shard = self.server.shards[KEY]
         self.pulled: list[str | None] = [None] * num_workers
         self.waiting: dict[int, list[int]] = {}
-        for what in 'push', 'pull':
-            self.do(what, 0)
+        for call in 'push', 'pull':
+            self.do(call, 0)
 
-    def do(self, what: str, rank: int) -> None:
+    def do(self, call: str, rank: int) -> None:
         """'push' or 'pull' of a worker, and the pulls that it lets go on."""
-        self.words: list[str] = []
+        self.told: list[str] = []
         self.arrows: list[tuple[int, str, object]] = []
         if rank in self.waiting:
-            self.words = [f'Worker {rank} waits in its pull: it cannot {what}.'
-                          f' Let {_names(self.waiting[rank])} push.']
+            self.told = [f'Worker {rank} waits in its pull: it cannot {call}. '
+                         f'Let {_names(self.waiting[rank])} push.']
             return
-        if what == 'push':
+        if call == 'push':
             self._push(rank)
         else:
             self.waiting[rank] = self.server.missing(KEY, rank)
             if self.waiting[rank]:
-                self.words = [f'Worker {rank} pulls, and waits for '
-                              f'{_names(self.waiting[rank])}.']
+                self.told = [f'Worker {rank} pulls, and waits for '
+                             f'{_names(self.waiting[rank])}.']
                 self.arrows = [(rank, 'pull', 'waits')]
         for other in [*self.waiting]:
             self.waiting[other] = self.server.missing(KEY, other)
@@ -77,29 +79,29 @@ class _Play:
             then = f'It waits in the queue for a push of {_names(empty)}.'
         elif not self.at_once:
             then = 'The server adds one push of each worker to its value.'
-        self.words.append(f'Worker {rank} pushes {10 ** rank}. {then}')
+        self.told.append(f'Worker {rank} pushes {10 ** rank}. {then}')
 
     def _pull(self, rank):
         del self.waiting[rank]
         self.pulled[rank] = f'{self.server.pull(KEY, rank).item():g}'
         self.arrows.append((rank, 'pull', self.pulled[rank]))
-        self.words.append(f'Worker {rank} pulls {self.pulled[rank]}.')
+        self.told.append(f'Worker {rank} pulls {self.pulled[rank]}.')
 
     def draw(self) -> Drawing:
         """The server, its queues, and the workers below it."""
         width, end = 720, 118 + 30 * self.server.num_workers
         value = f'{self.shard.value.item():g}'
         picture = Drawing(width, end + 190, ' '.join(
-            [*self.words, f"The server's value is {value}."]))
-        picture.text(16, 16, self.words[0], 14, 'start', bold=True)
-        picture.text(16, 36, ' '.join(self.words[1:]), 14, 'start')
+            [*self.told, f"The server's value is {value}."]))
+        picture.text(16, 16, self.told[0], 14, 'start', bold=True)
+        picture.text(16, 36, ' '.join(self.told[1:]), 14, 'start')
         picture.box(16, 52, width - 32, end - 52)
         picture.box(30, 92, 150, 54, value, 'white', 22)
-        for x, y, words in (
+        for x, y, label in (
                 (30, 72, 'server'), (250, 72, 'pushes that wait'),
                 (556, 72, 'pulls that wait'),
                 (30, 160, f'key {KEY!r}, updates: {self.shard.round}')):
-            picture.text(x, y, words, 13, 'start')
+            picture.text(x, y, label, 13, 'start')
         for rank, pushes in enumerate(self.shard.pushes):
             self._queue(picture, rank, pushes)
             self._worker(picture, rank, end)
@@ -123,47 +125,42 @@ class _Play:
                      f'its last pull: {has}', 12)
         picture.text(x, y + 65, f'waits for {_names(whom)}' if whom else
                      f'pushes {10 ** rank}', 12, fill=ink, bold=bool(whom))
-        for what, words in [one[1:] for one in self.arrows if one[0] == rank]:
+        for arrow_rank, call, label in self.arrows:
+            if arrow_rank != rank:
+                continue
             side, ends, anchor = (-1, (y - 4, top + 6), 'end') if (
-                what == 'push') else (1, (top + 6, y - 4), 'start')
+                call == 'push') else (1, (top + 6, y - 4), 'start')
             picture.arrow(*[(x + 30 * side, end) for end in ends], width=3,
                           stroke=ink, dashed=bool(whom))
-            picture.text(x + 38 * side, y - 42, f'{what} {words}', 13, anchor)
+            picture.text(x + 38 * side, y - 42, f'{call} {label}', 13, anchor)
 
 
-@checked(num_workers=partial(integer, most=4), consistency=how_consistent)
-def explore_store(num_workers: int = 2, consistency: Consistency = 'sync'
-                 ) -> None:
+def explore_store() -> None:
     """Push to a server and pull from it; see what waits for whom.
 
     It is a `Server` of `d2lps.kvstore`, and a pull waits while its
-    `missing` names somebody. Worker 0 pushes 1, worker 1 pushes 10, and so
-    on; the server adds the sum of a round to its value. At the beginning,
-    worker 0 has pushed, and waits in its pull.
+    `missing` names somebody. Worker 0 pushes 1, worker 1 pushes 10; the
+    server adds the sum of a round to its value. At the beginning, worker 0
+    has pushed, and waits in its pull.
     """
-    play = _Play(num_workers, consistency)
-    ways = {'sync: a round waits for all': 'sync',
-            'async: nobody waits': 'async', 'at most 1 round ahead': 1}
-    if consistency not in ways.values():
-        ways[f'at most {consistency} rounds ahead'] = consistency
     import ipywidgets
 
     from d2lps.pictures.board import show, widget_of
-    chosen = widget_of(menu(ways, consistency, 'server'))
+    play = _Play(2, 'sync')
+    chosen = widget_of(menu(WAYS, 'sync', 'server'))
 
-    def button(words, call, *arguments):
+    def button(label, call, *arguments):
         def act(_):
             call(*arguments)
             shown.update(play.draw())
-        one = ipywidgets.Button(description=words)
-        one.on_click(act)
-        return one
+        made = ipywidgets.Button(description=label)
+        made.on_click(act)
+        return made
 
-    again = button('start again',
-                   lambda: play.begin(num_workers, chosen.value))
+    again = button('start again', lambda: play.begin(2, chosen.value))
     chosen.observe(lambda _: again.click(), 'value')
     shown = show([ipywidgets.VBox([
         button(f'worker {k}: push {10 ** k}', play.do, 'push', k),
         button(f'worker {k}: pull', play.do, 'pull', k)])
-        for k in range(num_workers)] + [ipywidgets.VBox([chosen, again])],
+        for k in range(2)] + [ipywidgets.VBox([chosen, again])],
         play.draw())

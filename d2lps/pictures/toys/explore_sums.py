@@ -1,11 +1,11 @@
 """The same numbers, added in another order or precision."""
 import math
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d2lps.checks import checked, from_zero, one_of
+from d2lps.checks import checked, one_of
 from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.rows import WIDE, new_figure
@@ -53,12 +53,12 @@ def _in_pairs(rows, precision):
 
 
 @cache
-def _measure(precision, seed):
-    """The exact sums, and what each order makes of them: (sizes, trials).
+def _measure(precision):
+    """The exact sums, and the sums in each order: arrays (sizes, trials).
 
     The numbers are between 0 and 1 and rounded before they are added.
     """
-    numbers = np.random.default_rng(seed).random((TRIALS, SIZES[-1]))
+    numbers = np.random.default_rng(0).random((TRIALS, SIZES[-1]))
     numbers = _rounded(numbers.astype(np.float32), precision)
     exact = np.array([[math.fsum(row[:n].tolist()) for row in numbers]
                       for n in SIZES])
@@ -88,25 +88,24 @@ def _errors(sums, exact):
     return np.where(error > 0, error, np.nan)
 
 
-def _scale(precision, seed):
+def _scale(precision):
     """Powers of ten around all that may be drawn."""
-    exact, sums = _measure(precision, seed)
+    exact, sums = _measure(precision)
     unit = 2.0 ** -DIGITS[precision]
-    least = min([unit, *(np.nanmin(_errors(one, exact))
-                         for one in sums.values())])
+    least = min([unit, *(np.nanmin(_errors(totals, exact))
+                         for totals in sums.values())])
     return [10.0 ** k for k in range(
         math.floor(math.log10(least)),
         math.ceil(math.log10(SIZES[-1] * unit)) + 1)]
 
 
-def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
-            ) -> 'Figure':
-    """The picture of the toy, whose arguments these are."""
-    exact, sums = _measure(precision, seed)
+def draw_sum(order: str, precision: str, num_numbers: int) -> 'Figure':
+    """The picture of the toy."""
+    exact, sums = _measure(precision)
     unit = 2.0 ** -DIGITS[precision]
     sizes, where = np.array(SIZES), SIZES.index(num_numbers)
     got, right = sums[order][where, 0], exact[where, 0]
-    ticks = _scale(precision, seed)
+    ticks = _scale(precision)
     figure = new_figure(WIDE, 4.6, layout=None)
     figure.suptitle(
         f'{num_numbers:,} numbers in {precision}: {got:.7g} instead of '
@@ -123,20 +122,20 @@ def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
     ax.set_yticks(ticks, [*map(_share, ticks)])
     ax.minorticks_off()
     ax.axvline(num_numbers, color=GRAY, linewidth=1.5)
-    for name, (words, color, marker) in ORDERS.items():
+    for name, (label, color, marker) in ORDERS.items():
         thick = name == order
         ax.plot(sizes, _errors(sums[name], exact), color=color,
                 linestyle='-', marker=marker, markersize=6,
-                linewidth=4 if thick else 1.5, label=words)
+                linewidth=4 if thick else 1.5, label=label)
         if thick:
             ax.plot(num_numbers, _errors(sums[name], exact)[where], 'o',
                     color=color, markersize=12, markeredgewidth=2,
                     markeredgecolor='gray')
-    for times, style, words in (
+    for times, style, label in (
             (sizes - 1, '--', 'n − 1 roundings: the limit of any order'),
             (np.log2(sizes), ':', 'log₂ n roundings: the limit of pairs')):
         ax.plot(sizes, times * unit, color='gray', linestyle=style,
-                linewidth=1.5, label=words)
+                linewidth=1.5, label=label)
     figure.legend(loc='lower left', ncols=2)
     describe(ax, f'Lines show how the mean error of {TRIALS} sums grows with '
                  f'the numbers that are added, {ORDERS[order][0]} the thick '
@@ -144,18 +143,15 @@ def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
     return figure
 
 
-@checked(order=one_of(*ORDERS), precision=one_of(*DIGITS), seed=from_zero,
-         num_numbers=one_of(*SIZES))
-def explore_sums(order: str = 'ring', precision: str = 'bfloat16',
-                 num_numbers: int = 4096, seed: int = 0) -> None:
+@checked(precision=one_of(*DIGITS))
+def explore_sums(precision: str = 'bfloat16') -> None:
     """Add numbers between 0 and 1 in some order and precision; see the error.
 
-    order: 'ring', 'tree' or 'sorted'. precision: 'float16', 'bfloat16' or
-    'float32'. num_numbers: a power of two from 2 to 4,096. The error is the
-    distance from the exact sum of the same rounded numbers.
+    precision: 'float16', 'bfloat16' or 'float32'. The error is the distance
+    from the exact sum of the same rounded numbers.
     """
-    live_picture(partial(draw_sum, seed=seed), {
-        'order': menu([(words, name) for name, (words, *_) in ORDERS.items()],
-                      order, 'order'),
+    live_picture(draw_sum, {
+        'order': menu([(label, name) for name, (label, *_) in ORDERS.items()],
+                      'ring', 'order'),
         'precision': menu([*DIGITS], precision, 'format'),
-        'num_numbers': choose(SIZES, num_numbers, 'numbers')})
+        'num_numbers': choose(SIZES, 4096, 'numbers')})

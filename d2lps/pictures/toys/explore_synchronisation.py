@@ -2,22 +2,40 @@
 from collections.abc import Sequence
 from functools import cache, partial
 
-from d2lps.checks import (
-    checked,
-    integer,
-    list_of,
-    number,
-    one_of,
-    positive,
-    refuse,
-)
-from d2lps.collectives import simulate
+from d2lps.checks import (checked, integer, list_of, number, one_of, positive,
+                          refuse)
+from d2lps.collectives import simulate, topology
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row, wrapped
-from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
 from d2lps.pictures.plots import plot_comparison, plot_topology, shown_ms
 from d2lps.pictures.rows import LETTERS, new_figure
+from d2lps.pictures.toys.explore_plans import PLANS
 from d2lps.pictures.widgets import live_picture
+
+# Names in PLANS: strategies for any links and any even number of devices.
+STRATEGIES = ('gather_broadcast', 'cpu', 'sharded', 'running_sum', 'ring',
+              'bidirectional_ring', 'tree', 'double_tree',
+              'recursive_doubling', 'halving_doubling', 'hierarchical')
+
+
+def _cables_in_a_ring(n, bandwidth, latency):
+    """n devices with cables to their neighbours; two share one cable."""
+    pairs = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
+    return topology.Topology([
+        link for a, b in pairs
+        for link in topology.both_ways(a, b, bandwidth, latency)])
+
+
+def _two_machines(n, bandwidth, latency):
+    """Two machines of n // 2 devices, joined by 10 Gbit/s Ethernet."""
+    return topology.cluster(2, n // 2, bandwidth, latency=latency,
+                            network_latency=latency)
+
+
+# What can join n devices, given bytes/s and seconds of latency per cable.
+LINKS = {'one PCIe switch': topology.pcie_switch,
+         'cables in a ring': _cables_in_a_ring,
+         'two machines, 10 Gbit/s apart': _two_machines}
 
 
 def _drawable(num_devices, plans, **_):
@@ -50,7 +68,7 @@ def draw_synchronisation(links: str, n: int, megabytes: float,
     """
     joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
     made = [_plan(name, n) for name in plans]
-    timings = [simulate.time(plan, joined, megabytes * 1e6) for plan in made
+    timings = [simulate.timing(plan, joined, megabytes * 1e6) for plan in made
                if {*plan.nodes} <= {*joined.nodes}]
     best, worst = (find(timings, key=shown_ms) for find in (min, max))
     high = max(3.5, 1.4 + 0.27 * len(plans))  # inches
@@ -86,8 +104,8 @@ def explore_synchronisation(links: str = 'one PCIe switch',
     live_picture(partial(draw_synchronisation, plans=tuple(
         plans or STRATEGIES)), dict(
         links=menu([*LINKS], links, 'links'),
-        n=choose(CHOICES['devices'], num_devices, 'devices'),
-        megabytes=choose(CHOICES['MB'], megabytes, 'MB'),
-        bandwidth=choose(CHOICES['GB/s'], bandwidth, 'GB/s'),
-        latency=choose(CHOICES['µs per cable'], latency, 'µs per cable'),
+        n=choose(range(2, 17, 2), num_devices, 'devices'),
+        megabytes=choose([.01, .1, 1, 10, 40, 160, 1000], megabytes, 'MB'),
+        bandwidth=choose([1, 2, 4, 10, 16, 32, 100], bandwidth, 'GB/s'),
+        latency=choose([0, 1, 5, 20, 100, 1000], latency, 'µs per cable'),
         which=menu(['best', 'worst'], 'best', 'links of the')))

@@ -12,7 +12,6 @@ import zlib
 from base64 import b64decode, b64encode
 from functools import cache
 from html import unescape
-from math import prod
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -36,16 +35,21 @@ FEWER = {
         'bucket_size': [0, 4, 12, 25, 60], 'slice_size': [0, 1]},
     'explore_parameter_servers': {
         'num_workers': [1, 2, 4, 16, 64], 'gigabits': [1, 10, 100],
-        'num_servers': [1, 2, 4, 16, 64], 'megabytes': [40, 160]}}
+        'num_servers': [1, 2, 4, 16, 64], 'megabytes': [40, 160]},
+    'explore_plans': {'num_devices': [2, 3, 4, 8]},
+    'explore_synchronisation': {
+        'n': [4, 8, 16], 'megabytes': [.01, 1, 160], 'bandwidth': [1, 4, 16],
+        'latency': [0, 20]}}
 MOST = 2000  # pictures of a toy
 # Pixels: on a phone, what is not wider is shown as a whole, with letters of 9
-# pixels. What is wider is not made smaller than LEAST, and scrolls.
-NARROW_DRAWING, NARROW_FIGURE, LEAST = 460, 530, 576
+# pixels. What is wider scrolls.
+NARROW_DRAWING, NARROW_FIGURE = 460, 530
 SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
 ALT = re.compile(r'<img alt="([^"]*)"')
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 ADDRESS = re.compile(r'(\bid="|url\(#|href="#)')
-BETWEEN_SHAPES = re.compile(r'(?<=>)(?=<)')
+# Between elements, and between the shapes of a path.
+BETWEEN_SHAPES = re.compile(r'(?<=>)(?=<)|(?<=z)(?=M)')
 # Of Matplotlib's SVG: what nobody sees; and its style, which would be that of
 # all elements of the page.
 UNSEEN = re.compile(r'<path d="[^"]*" style="fill: none"/>|<g\b[^>]*/>|'
@@ -60,8 +64,7 @@ class Toy:
 
     controls: what the script needs to know of them. file: the name of a
     script with all pictures, in `folder`, which toys that offer the same
-    share. picture, words: the first one. room: for which sizes there must be
-    room.
+    share. picture, alt: the first one, and what one sees in it.
     """
 
     def __init__(self, name, settings, folder):
@@ -72,98 +75,116 @@ class Toy:
         self._options = {key: self._offered(key) for key in self._controls}
         self.controls = [
             {'kind': control.kind, 'label': control.label,
-             'words': [words for words, _ in self._options[key]],
+             'options': [label for label, _ in self._options[key]],
              'value': _place_of(control.value, self._options[key])}
             for key, control in self._controls.items()]
         others = {key: value for key, value in settings.items()
                   if key not in self._controls}
         known = json.dumps([name, others, [
-            one['words'] for one in self.controls], code()])
+            control['options'] for control in self.controls
+            if control['kind'] != 'steps'], code()])
         number = hashlib.sha256(known.encode()).hexdigest()[:8]
         self.file = f'{name}-{number}.js'
-        most, self.room = self._keep(folder)
-        svgs, self.words = parts(self._draw(**{
+        most = self._keep(folder)
+        svgs, self.alt = parts(self._draw(**{
             key: control.value for key, control in self._controls.items()}))
         self.picture = for_page(svgs, most)
 
     def _offered(self, key):
-        """[(words, value), ...] of a control, or of some of its choices."""
+        """[(label, value), ...] of a control, or of some of its choices."""
         control, fewer = self._controls[key], FEWER.get(
             self.name, {}).get(key)
-        if control.kind == 'steps':
-            raise ExtensionError(f'{self.name}: no page has {control.kind}')
         values = [value for _, value in control.options]
         if fewer and not {*fewer} <= {*values}:
             raise ExtensionError(f'{self.name}: {key} is one of {values}, '
                                  f'and {fewer} are not')
-        return [(words, value) for words, value in control.options
+        return [(label, value) for label, value in control.options
                 if not fewer or value in fewer or value == control.value]
 
     def _keep(self, folder):
         """Draw all pictures, if they are not there from another time.
 
-        Returns their sizes, see `largest` and `room`.
+        Returns their sizes, see `largest`.
         """
         sizes = folder / f'{self.file}on'
         if not sizes.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            frames = drawn(self._draw, self.settings())
+            rows = self.settings()
+            number = sum(map(len, rows))
+            if number > MOST:
+                raise ExtensionError(f'{self.name} has {number} pictures, '
+                                     f'and {MOST} are too many')
+            frames = drawn(self._draw, [*itertools.chain(*rows)])
             most = largest(frames)
-            script = b64encode(packed([(for_page(svgs, most), words)
-                                       for svgs, words in frames])).decode()
+            script = b64encode(packed(
+                [(for_page(svgs, most), alt) for svgs, alt in frames],
+                [*map(len, rows)])).decode()
             (folder / self.file).write_text(
                 f"d2lps.pictures('{self.file}', '{script}');\n")
-            sizes.write_text(json.dumps([most, room(frames, most)]))
+            sizes.write_text(json.dumps(most))
         return json.loads(sizes.read_text())
 
     def settings(self):
-        """Values of the controls, by name, in the order of the pictures.
+        """Values of the controls by name, in rows: a dict for each step.
 
-        The last control moves first.
+        A row is there for each choice with the other controls, of which the
+        last moves first. Without steps, a row has one dict.
         """
-        offered = [[value for _, value in one]
-                   for one in self._options.values()]
-        number = prod(map(len, offered))
-        if number > MOST:
-            raise ExtensionError(f'{self.name} has {number} pictures, and '
-                                 f'{MOST} are too many')
-        return [dict(zip(self._controls, values))
-                for values in itertools.product(*offered)]
+        offered = {key: [value for _, value in options]
+                   for key, options in self._options.items()}
+        stepped = [key for key in offered
+                   if self._controls[key].kind == 'steps']
+        for key in stepped:
+            del offered[key]
+        rows = []
+        for values in itertools.product(*offered.values()):
+            chosen = dict(zip(offered, values))
+            rows.append([chosen | dict(zip(stepped, places))
+                         for places in itertools.product(*(
+                             self._steps(key, chosen) for key in stepped))])
+        return rows
+
+    def _steps(self, key, chosen):
+        """The steps of a control, with these values of the others."""
+        control = self._controls[key]
+        last = (control.most(**chosen) if control.most
+                else len(control.options) - 1)
+        return range((last or 0) + 1)
 
 
-def _place_of(value, options):
-    return [one for _, one in options].index(value)
+def _place_of(wanted, options):
+    return [value for _, value in options].index(wanted)
 
 
 @cache
 def code():
     """A number that is another one if a toy may draw something else."""
-    found = hashlib.sha256(f'{matplotlib.__version__} {numpy.__version__}'
-                           .encode())
+    number = hashlib.sha256(f'{matplotlib.__version__} {numpy.__version__}'
+                            .encode())
     for path in sorted(Path(d2lps.__file__).parent.rglob('*')):
         if path.suffix in ('.py', '.mplstyle'):
-            found.update(path.read_bytes())
-    found.update(Path(__file__).read_bytes())
-    return found.hexdigest()
+            number.update(path.read_bytes())
+    number.update(Path(__file__).read_bytes())
+    return number.hexdigest()
 
 
 def drawn(draw, settings):
     """The parts of a picture for each of the settings, drawn on all cores."""
     drawn.draw = draw  # processes know it if they are forked, and only then
     if sys.platform != 'linux':
-        return [*map(_drawn_one, settings)]
+        return [*map(_drawn_parts, settings)]
     with get_context('fork').Pool() as pool:
-        return pool.map(_drawn_one, settings)
+        return pool.map(_drawn_parts, settings)
 
 
-def _drawn_one(values):
+def _drawn_parts(values):
     return parts(drawn.draw(**values))
 
 
 def parts(picture):
-    """([SVG, ...], words) of what shows itself as one image or as several."""
+    """([SVG, ...], alternative text) of a picture of one image or several."""
     html = html_of(picture)
-    svgs = [slim(b64decode(one).decode()) for one in SVG.findall(html)]
+    svgs = [slim(b64decode(data).decode()) for data in SVG.findall(html)]
     if not svgs:
         raise ExtensionError(f'{picture!r} is no picture of a toy')
     return svgs, ' '.join(map(unescape, ALT.findall(html)))
@@ -193,7 +214,7 @@ def is_figure(root):
 
 def size_of(svg):
     root, _ = root_of(svg)
-    return [float(root[one]) for one in ('width', 'height')]
+    return [float(root['width']), float(root['height'])]
 
 
 def is_wide(svg, width):
@@ -208,23 +229,9 @@ def largest(frames):
     If all have it, what is below stays. A single picture keeps its size.
     """
     sizes = [[size_of(svg) for svg in svgs] for svgs, _ in frames]
-    found = [[max(size) for size in zip(*of_place)]
-             for of_place in zip(*sizes, strict=True)]
-    return found if len(found) > 1 else None
-
-
-def room(frames, most):
-    """Sizes of single pictures: [(width, height, its least width), ...].
-
-    A size is left out if another one is at least as high and not wider.
-    """
-    sizes = set()
-    for [svg] in (svgs for svgs, _ in frames if not most):
-        width, height = size_of(svg)
-        sizes.add((width, height, LEAST * is_wide(svg, width)))
-    return sorted(one for one in sizes if not any(
-        other != one and other[0] <= one[0] and other[1] >= one[1]
-        and other[2] >= one[2] for other in sizes))
+    most = [[max(lengths) for lengths in zip(*of_place)]
+            for of_place in zip(*sizes, strict=True)]
+    return most if len(most) > 1 else None
 
 
 def for_page(svgs, most):
@@ -251,18 +258,24 @@ def resized(svg, size):
             f'aria-hidden="true"{wide}>{rest}')
 
 
-def packed(frames):
-    """Bytes: pictures are numbers of shapes, as they have most in common."""
-    number, shapes, rows = {}, {}, []  # of pictures, of shapes
+def packed(frames, lengths):
+    """Bytes: pictures are numbers of shapes, as they have most in common.
+
+    frames: (picture, alternative text) of each. lengths: of the rows of
+    frames, see `Toy.settings`.
+    """
+    number, shapes, made_of = {}, {}, []  # of pictures, of shapes
     for frame in frames:
         if frame not in number:
             number[frame] = len(number)
-            rows.append([shapes.setdefault(one, len(shapes))
-                         for one in BETWEEN_SHAPES.split(frame[0])])
+            made_of.append([shapes.setdefault(shape, len(shapes))
+                            for shape in BETWEEN_SHAPES.split(frame[0])])
+    numbers = iter([number[frame] for frame in frames])
     text = json.dumps(
-        {'shapes': [*shapes], 'pictures': rows,
-         'words': [words for _, words in number],
-         'frames': [number[frame] for frame in frames]},
+        {'shapes': [*shapes], 'pictures': made_of,
+         'alts': [alt for _, alt in number],
+         'frames': [[*itertools.islice(numbers, length)]
+                    for length in lengths]},
         separators=(',', ':'), ensure_ascii=False)
     deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     return deflate.compress(text.encode()) + deflate.flush()

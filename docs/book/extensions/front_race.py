@@ -33,7 +33,7 @@ def lane(side, plan):
     return (
         f'<div class="race-lane"><label>{side} plan <select>'
         f'{options(choices, plan)}</select></label>'
-        f'<p class="race-words">{escape(racer.words)}</p>'
+        f'<p class="race-words">{escape(racer.summary)}</p>'
         '<div class="race-bar" aria-hidden="true"><i></i></div>'
         f'<div class="race-picture">{racer.svg}</div></div>')
 

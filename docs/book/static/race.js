@@ -99,10 +99,10 @@ for (const race of document.querySelectorAll('.race')) {
           (option.disabled ? ': not on a ring' : '');
       }
       if (!(menu.value in known)) menu.value = 'gather';
-      const one = known[menu.value];
-      words.textContent = one.words;
-      picture.innerHTML = one.svg;
-      lane.style.setProperty('--end', one.seconds);
+      const racer = known[menu.value];
+      words.textContent = racer.summary;
+      picture.innerHTML = racer.svg;
+      lane.style.setProperty('--end', racer.seconds);
     }
     for (const {lane, menu} of lanes) {
       lane.style.setProperty(

@@ -2,7 +2,7 @@
 import pytest
 
 from d2lps.collectives.machines import examples
-from d2lps.collectives.topology import from_nvidia_smi
+from d2lps.collectives.machines.gpu_machine import from_nvidia_smi
 
 
 def test_a_wiring_is_read_back_as_it_was_asked_for():
@@ -10,11 +10,11 @@ def test_a_wiring_is_read_back_as_it_was_asked_for():
             ('NVSwitch', 4, 12, 0, 12), ('pairs', 4, 12, 4 * 12, 0),
             ('all joined', 4, 4, 12 * 4, 0), ('two sockets', 4, 0, 0, 0),
             ('DGX-1', 8, 0, 8 * 6, 0)):
-        server = from_nvidia_smi(examples.posted(wiring, n, nvlinks),
-                                 'V100' if n == 8 else 'A100')
-        assert len(server.gpus) == n
-        assert server.cables.sum() == cables
-        assert server.switched == switched
+        gpu_machine = from_nvidia_smi(examples.posted(wiring, n, nvlinks),
+                                      'V100' if n == 8 else 'A100')
+        assert len(gpu_machine.gpus) == n
+        assert gpu_machine.cables.sum() == cables
+        assert gpu_machine.switched == switched
 
 
 @pytest.mark.parametrize('wiring, n, nvlinks, words', [
@@ -28,8 +28,3 @@ def test_a_wiring_is_read_back_as_it_was_asked_for():
 def test_what_is_no_wiring_is_refused(wiring, n, nvlinks, words):
     with pytest.raises(ValueError, match=words):
         examples.posted(wiring, n, nvlinks)
-
-
-def test_pairs_alone_are_even_too():
-    with pytest.raises(ValueError, match='n must be an even number'):
-        examples.pairs(3, 2)

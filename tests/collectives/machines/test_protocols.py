@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from d2lps.collectives.machines.protocols import PROTOCOLS, _lines, time
+from d2lps.collectives.machines.protocols import PROTOCOLS, _lines, call_time
 
 MiB, US = 2**20, 1e-6
 
@@ -38,7 +38,7 @@ def within(predicted, measured):
 @pytest.mark.parametrize('name', POSTED)
 def test_most_rows_of_a_posted_log_are_within_a_quarter(name):
     machine, smallest, rows = POSTED[name]
-    found = [time(nbytes, smallest=smallest * US, **machine).seconds / US
+    found = [call_time(nbytes, smallest=smallest * US, **machine).seconds / US
              for nbytes in rows]
     assert within(found, [*rows.values()]).mean() > 0.8
 
@@ -53,7 +53,7 @@ def test_one_latency_and_one_rate_do_not_explain_the_middle():
 
 def test_a_large_array_has_the_rate_of_the_links():
     for ranks in (2, 3, 8, 1000):
-        found = time(1e15, ranks, 240e9, 'A100')
+        found = call_time(1e15, ranks, 240e9, 'A100')
         busbw = 1e15 / found.seconds * 2 * (ranks - 1) / ranks
         assert busbw == pytest.approx(240e9, rel=1e-4)
         assert found.protocol == 'Simple'
@@ -61,13 +61,13 @@ def test_a_large_array_has_the_rate_of_the_links():
 
 def test_a_byte_costs_a_call_and_its_hops():
     # LL on 8 GPUs: 6.6 us and 14 hops of 0.6 us.
-    found = time(1, 8, 370e9, 'H100')
+    found = call_time(1, 8, 370e9, 'H100')
     assert found == (pytest.approx(15 * US, rel=1e-5), 'LL')
     # PCIe: 6.6 us, and 6 hops of 1 us.
-    assert time(1, 4, 12e9, 'V100', hops='PCIe').seconds == pytest.approx(
+    assert call_time(1, 4, 12e9, 'V100', hops='PCIe').seconds == pytest.approx(
         12.6 * US, rel=1e-4)
     # 2 machines: 2 of the 30 hops go over the network.
-    assert time(1, 16, 384e9, 'H100', 2).seconds == pytest.approx(
+    assert call_time(1, 16, 384e9, 'H100', 2).seconds == pytest.approx(
         (6.6 + 28 * 0.6 + 2 * 2.7) * US, rel=1e-5)
 
 
@@ -90,7 +90,7 @@ def test_ll_has_a_lower_limit_on_more_machines():
 
 def test_nccl_takes_ll_for_small_then_ll128_then_simple():
     # What NCCL's formulas give for 8 A100 with 12 NVLinks each.
-    taken = [time(size * MiB, 8, 240e9, 'A100').protocol
+    taken = [call_time(size * MiB, 8, 240e9, 'A100').protocol
              for size in (0.5, 2, 4, 16, 32, 1024)]
     assert taken == ['LL', 'LL', 'LL128', 'LL128', 'Simple', 'Simple']
 
@@ -105,17 +105,18 @@ def test_there_is_no_ll128_over_pcie_nor_on_a_p100(where):
 @pytest.mark.parametrize('hops', ['NVLink', 'PCIe'])
 def test_more_bytes_take_longer_and_reach_a_higher_rate(machines, hops):
     sizes = 2.0 ** np.arange(40)
-    times = np.array([time(nbytes, 8, 100e9, 'V100', machines, hops).seconds
-                      for nbytes in sizes])
+    times = np.array([
+        call_time(nbytes, 8, 100e9, 'V100', machines, hops).seconds
+        for nbytes in sizes])
     assert (np.diff(times) > 0).all()
     assert (np.diff(sizes / times) > 0).all()
 
 
 def test_the_smallest_row_of_a_log_moves_all_protocols_alike():
     for nbytes in (1, MiB, 8 * MiB, 1024 * MiB):
-        usual = time(nbytes, 8, 120e9, 'V100')
-        slow = time(nbytes, 8, 120e9, 'V100', smallest=45 * US)
-        quick = time(nbytes, 8, 120e9, 'V100', smallest=10 * US)
+        usual = call_time(nbytes, 8, 120e9, 'V100')
+        slow = call_time(nbytes, 8, 120e9, 'V100', smallest=45 * US)
+        quick = call_time(nbytes, 8, 120e9, 'V100', smallest=10 * US)
         assert {slow.protocol, quick.protocol} == {usual.protocol}
         assert slow.seconds - usual.seconds == pytest.approx(30 * US)
         assert usual.seconds - quick.seconds == pytest.approx(5 * US)
@@ -139,4 +140,4 @@ def test_ll_is_the_protocol_of_the_shortest_hops():
 def test_what_is_wrong_is_named(wrong, words):
     right = {'nbytes': MiB, 'ranks': 8, 'rate': 370e9, 'gpu': 'H100'}
     with pytest.raises(ValueError, match=words):
-        time(**{**right, **wrong})
+        call_time(**{**right, **wrong})

@@ -36,8 +36,8 @@
 # %% wrong: the planner chooses
 # loses: choice, rival
 #-    if cluster == 'two machines':
-#+    from d2lps.planning import plan
-#+    plan(*CLUSTERS[cluster])
+#+    from d2lps.planning import best_divisions
+#+    best_divisions(*CLUSTERS[cluster])
 #+    if cluster == 'two machines':
 
 

@@ -7,8 +7,8 @@
 
 # %% wrong: switches add for any number of GPUs
 # loses: switches
-#-        if server.gpu.adds_in_switch and k >= fewest:
-#+        if server.gpu.adds_in_switch:
+#-        if machine.gpu.adds_in_switch and k >= fewest:
+#+        if machine.gpu.adds_in_switch:
 
 
 # %% wrong: bus bandwidth cannot be more than the cards carry
@@ -37,12 +37,12 @@
 
 # %% wrong: the package says it
 # loses: cables, switches, network, verdict
-from d2lps.collectives.machines.expectation import expected as theirs
+from d2lps.collectives.machines.expectation import expected_bandwidth as theirs
 from d2lps.exercises.posted_machines import _verdict
 
 
 def bounds(post):
-    found = theirs(post.server())
+    found = theirs(post.machine())
     return 2 * [found.ring / 1e9] if found.predictable else None
 
 
@@ -55,22 +55,22 @@ import numpy as np
 
 
 def bounds(post):
-    server = post.server()
-    k, m, N = len(server.gpus), post.machines, 1.0
+    machine = post.machine()
+    k, m, N = len(machine.gpus), post.machines, 1.0
     best = ring = np.inf
     if k > 1:
         try:
-            cables = server.switched or sum(
-                c for _, c in topology.rings_of(server.cables)) * min(k - 1, 2)
+            cables = machine.switched or min(k - 1, 2) * sum(
+                count for _, count in topology.rings_of(machine.cables))
         except ValueError:
             return
-        ring = best = server.nvlink * cables / 1e9
-    if server.switched and server.gpu.adds_in_switch and k > 4:
-        best *= 2 * (k - 1) / (k + 1) * (.74 if server.gpu.sm > 99 else .85)
+        ring = best = machine.nvlink * cables / 1e9
+    if machine.switched and machine.gpu.adds_in_switch and k > 4:
+        best *= 2 * (k - 1) / (k + 1) * (.74 if machine.gpu.sm > 99 else .85)
     seconds = 2 * (k - 1) / k * N / best
     low = best
     if m > 1:
-        wire = min(post.cards * post.gbit / 100 * 12, k * server.slot / 1e9)
+        wire = min(post.cards * post.gbit / 100 * 12, k * machine.slot / 1e9)
         seconds = max(seconds, 2 * (m - 1) / m * N / wire)
         low = min(ring, wire)
     n = m * k
@@ -78,10 +78,10 @@ def bounds(post):
 
 
 def verdict(post, expected):
-    server = post.server()
+    machine = post.machine()
     if not expected:
         return ['healthy', 'CPU']
-    links = server.nvlink * server.switched / 1e9
+    links = machine.nvlink * machine.switched / 1e9
     adds = expected[0] > links > 0 and post.machines == 1
     if post.measured < 0.85 * expected[0]:
         if post.machines > 1:
@@ -93,7 +93,7 @@ def verdict(post, expected):
     if post.machines == 1:
         return ['healthy', ['links', 'NVLS'][bool(adds)]]
     wire = post.cards * post.gbit * 0.12
-    slots = server.slot * len(server.gpus) / 1e9
+    slots = machine.slot * len(machine.gpus) / 1e9
     if post.measured > 1.15 * min(wire, slots):
         return ['healthy', 'fewer bytes']
     return ['healthy', ['links', 'one slot'][wire > slots]]

@@ -29,7 +29,7 @@ def predict(plan, nbytes, alpha, bandwidth, overhead):
     from d2lps import simulate, topology
     links = topology.ethernet(list(plan.nodes), bandwidth,
                               latency=max(0, alpha - overhead) / 2)
-    return simulate.time(plan, links, nbytes, overhead=overhead).seconds
+    return simulate.timing(plan, links, nbytes, overhead=overhead).seconds
 
 
 def crossover(first, second):
