@@ -173,7 +173,7 @@ fold: $(VENV)/installed
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
 $(BUILD)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/*.py \
-  d2lps/*/*.py d2lps/*/*/*.py) README.md requirements-dev.lock
+  d2lps/*/*.py d2lps/*/*/*.py) setup/fold.py README.md requirements-dev.lock
 	@mkdir -p $(BUILD) && rm -rf $(BUILD)/kept* && touch $@
 
 # After a change of pyproject.toml.

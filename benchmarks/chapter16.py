@@ -33,13 +33,15 @@ def learn(way, lr, seed):
 
 
 def main(seeds):
-    with open(RESULTS, 'w', newline='') as file:
+    part = RESULTS.with_name(f'{RESULTS.name}.part')
+    with open(part, 'w', newline='') as file:
         writer = csv.writer(file, lineterminator='\n')
         writer.writerow(['way', 'lr', 'seed', 'seconds', 'accuracy'])
         for way in WAYS:
             for lr in RATES:
                 for seed in seeds:
                     writer.writerow([way, lr, seed, *learn(way, lr, seed)])
+    part.replace(RESULTS)  # only now: the old table is whole until the end
 
 
 if __name__ == '__main__':

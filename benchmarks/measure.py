@@ -4,8 +4,8 @@
 
 Runs the chapters that expect something of the machine, each alone, in a fresh
 kernel, round after round. The table is written after each run, so Ctrl-C
-loses nothing. Each line shows how many cores other programs used meanwhile,
-because a busy machine changes the result.
+loses only the run that it stops. Each line shows how many cores other
+programs used meanwhile, because a busy machine changes the result.
 
 To see what another processor would find, name one that is older than this:
 OPENBLAS_CORETYPE=Nehalem DNNL_MAX_CPU_ISA=SSE41 make measure
@@ -123,12 +123,12 @@ def table(counts):
 
 
 def write(counts, to):
-    """Rows of this processor in the file are replaced, others stay."""
+    """Rows of these chapters on this processor are replaced, others stay."""
     new = table(counts)
     if to.exists():
-        old = pd.read_csv(to)
-        names = set(new['processor'])
-        new = pd.concat([old[~old['processor'].isin(names)], new])
+        old = pd.read_csv(to).set_index(['chapter', 'processor'], drop=False)
+        measured = old.index.isin(new.set_index(old.index.names).index)
+        new = pd.concat([old[~measured], new])
     part = to.with_name(f'{to.name}.part')
     new.to_csv(part, index=False)
     part.replace(to)

@@ -105,5 +105,7 @@ def _direction(answer: Any, wanted: Any) -> str:
     """A word on how a wrong value differs, without the right one."""
     if all(isinstance(number, numbers.Real) and not isinstance(number, bool)
            for number in (answer, wanted)):
+        if answer != answer:
+            return 'not a number'
         return 'too small' if answer < wanted else 'too large'
     return 'not right'

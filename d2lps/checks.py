@@ -109,6 +109,7 @@ def number(name: str, value: object, least: float = 0,
     if not least <= x <= most:
         limit = (f'from {least:g} to {most:g}' if most < LARGEST
                  or x > most else f'of at least {least:g}')
+        example = min(max(example, least), most)
         refuse(name, value, f'a number {limit}, such as {example:g}')
     return x
 
@@ -119,6 +120,7 @@ def positive(name: str, value: object, example: float = 1,
     x = _float(value)
     if not least <= x <= most:
         limit = f' from {least:g} to {most:g}' if x > 0 else ''
+        example = min(max(example, least), most)
         refuse(name, value, f'a positive number{limit} such as {example:g}')
     return x
 

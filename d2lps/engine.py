@@ -17,11 +17,14 @@ from d2lps.annotations import Array, Device
 from d2lps.checks import checked, instance_of, integer, list_of, refuse
 from d2lps.missing import NoMXNet
 from d2lps.processor import cores as cores  # chapters take it from here
-from d2lps.settings import THREADS  # they come before MXNet
+from d2lps.settings import (THREADS,  # they come before MXNet
+                            why_mxnet_would_crash)
 
 MOST_DEVICES = 1024  # each CPU device is a thread
 OTHER_THREADS = 4  # that MXNet starts with its first device
 
+if why_mxnet_would_crash():
+    raise ImportError(why_mxnet_would_crash())
 try:
     import mxnet as mx
 except NoMXNet:

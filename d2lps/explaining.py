@@ -23,6 +23,7 @@ Facts: TypeAlias = dict[Key, str]  # a fact, in the words of one case
 MOST_LISTED = 5  # elements of a list in a message
 IN_LOOP = ('The `return` is inside the loop, so only its first turn '
            'happens.')
+ROUNDING = 1e-12  # what a sum of floats may leave where 0 is right
 LARGE = 20_000  # numbers; a larger result is compared, but not changed
 MOST = 100_000  # a larger factor is not worth a hint, but for units
 ORDINALS = 'first', 'second', 'third', 'fourth'
@@ -49,8 +50,8 @@ def same(got: Any, wanted: Any, near: float = 1e-3) -> bool:
     """Are two results equal? Lists and tuples are alike.
 
     near: the largest relative error of a float; of several floats that can
-    cancel, the error is relative to the largest of them. Whole numbers, texts
-    and None must be equal.
+    cancel, the error is relative to the largest of them. Where 0.0 is wanted,
+    the error may be `ROUNDING`. Whole numbers, texts and None must be equal.
     """
     got, wanted = _plain(got), _plain(wanted)
     if isinstance(wanted, Mapping):
@@ -65,11 +66,12 @@ def same(got: Any, wanted: Any, near: float = 1e-3) -> bool:
             right = np.array(wanted, float)
             largest = np.abs(right[np.isfinite(right)]).max(initial=0)
             return bool(np.allclose(np.array(got, float), right, near,
-                                    near * 1e-3 * largest))
+                                    near * 1e-3 * largest or ROUNDING))
         except (TypeError, ValueError):
             return False
     if isinstance(wanted, float) and isinstance(got, (int, float)):
-        return bool(np.isclose(got, wanted, near, 0, equal_nan=True))
+        return bool(np.isclose(got, wanted, near, 0 if wanted else ROUNDING,
+                               equal_nan=True))
     return type(got) is not bool and got == wanted or got is wanted
 
 

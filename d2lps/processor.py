@@ -44,7 +44,8 @@ def abilities() -> set[str]:
     if platform.machine().lower() not in ('x86_64', 'amd64'):
         return set()
     if sys.platform == 'linux':
-        with open('/proc/cpuinfo') as file:  # says the same of each core
+        # It says the same of each core.
+        with open('/proc/cpuinfo', encoding='utf-8') as file:
             names = next((line for line in file
                           if line.startswith('flags')), '')
     elif sys.platform == 'darwin':
@@ -126,7 +127,7 @@ def limit() -> float | None:
     """
     folders = [CGROUPS / 'cpu', CGROUPS]
     try:
-        groups = OURS.read_text().splitlines()
+        groups = OURS.read_text('utf-8').splitlines()
     except OSError:
         return None
     for line in groups:

@@ -16,26 +16,36 @@ from d2lps import processor
 SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
 
 
+def why_mxnet_would_crash() -> str:
+    """A setting with which MXNet would crash, in a sentence; '' if none."""
+    for name in SETTINGS:
+        value = os.environ.get(name, '1')
+        if not (value.isascii() and value.isdigit() and 0 < int(value) < 1e6):
+            return (f'{name} is {value!r}, and MXNet would crash: it must be '
+                    'a whole number of at least 1. Unset it, and restart '
+                    'Python.')
+    return ''
+
+
 def setup() -> int | None:
     """Prepare the environment that MXNet reads when it is imported.
 
-    Settings of the user are kept. A warning names a setting that keeps
-    devices from running side by side, and an MXNet that was imported before
-    and has read its settings. A setting that makes MXNet crash is an
-    ImportError. Returns the number of OpenMP threads of each CPU device; None
-    means that MXNet chose, most often one thread for each core. Kernels that
-    suit the processor are chosen, too (see `d2lps.processor`).
+    Settings of the user are kept. A warning names a setting that makes MXNet
+    crash, or that keeps devices from running side by side, and an MXNet that
+    was imported before and has read its settings. Returns the number of
+    OpenMP threads of each CPU device; None means that it is not known: MXNet
+    chose, most often one thread for each core. Kernels that suit the
+    processor are chosen, too (see `d2lps.processor`).
     """
     for name, value in processor.settings().items():
         os.environ[name] = os.environ.get(name) or value
     given = {name: os.environ.get(name) for name in SETTINGS}
     late = 'mxnet' in sys.modules and not all(given.values())
     for name, value in SETTINGS.items():
-        os.environ[name] = value = given[name] or value
-        if not (value.isascii() and value.isdigit() and 0 < int(value) < 1e6):
-            raise ImportError(
-                f'{name} is {value!r}, and MXNet would crash: it must be a '
-                'whole number of at least 1. Unset it, and restart Python.')
+        os.environ[name] = given[name] or value
+    if why_mxnet_would_crash():
+        warnings.warn(why_mxnet_would_crash(), stacklevel=4)
+        return None
     threads, pool = (int(os.environ[name]) for name in SETTINGS)
     if late:
         warnings.warn(

@@ -105,6 +105,12 @@ def check_system():
         refuse(words)
 
 
+def check_name(name):
+    if name not in SIZES:
+        refuse(f'setup/install.py installs {", ".join(SIZES)}; it was told '
+               f'{name}')
+
+
 def check_disk(name):
     needed, free = SIZES[name][1], shutil.disk_usage('.').free // 10**6
     if free < needed:
@@ -206,11 +212,15 @@ def install(uv, names):
 def link_for_arm(mxnet):
     """MXNet looks for its libraries beside its own one first."""
     for here, wanted in ARM.items():
-        found = next(one for one in (
+        library = next((path for path in (
             Path('/usr/lib/aarch64-linux-gnu', here), Path('/usr/lib64', here))
-            if one.exists())
+            if path.exists()), None)
+        if not library:
+            refuse(f'MXNet needs the library {here}, and it is in neither '
+                   '/usr/lib/aarch64-linux-gnu nor /usr/lib64. Without MXNet: '
+                   f'remove {VENV}, then make lab PYTHON=3.13')
         (mxnet / wanted).unlink(missing_ok=True)
-        (mxnet / wanted).symlink_to(found)
+        (mxnet / wanted).symlink_to(library)
 
 
 def try_it(names):
@@ -234,6 +244,7 @@ def try_it(names):
 
 def main(name='installed'):
     os.chdir(Path(__file__).resolve().parents[1])
+    check_name(name)
     with open_here('setup/install.py') as turn:
         wait_for(turn)
         if VENV.is_symlink() or (

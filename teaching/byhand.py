@@ -18,25 +18,25 @@ class ByHand(NamedTuple):
     older: bool
 
 
-Written: TypeAlias = dict[tuple[str, str], ByHand]  # by student and exercise
+Entries: TypeAlias = dict[tuple[str, str], ByHand]  # by student and exercise
 
 
-def written(gradebook: Gradebook) -> Written:
+def entries(gradebook: Gradebook) -> Entries:
     """The points and comments that a teacher wrote, by student and exercise.
     """
-    notes: Written = {}
+    notes: Entries = {}
 
-    def of(row):
+    def entry(row):
         return notes.setdefault(_key(row), ByHand({}, [], False))
 
     # An extra of 0 is what the formgrader saves with the points.
     for row in gradebook.db.query(Grade).filter(
             or_(Grade.manual_score.is_not(None), Grade.extra_credit > 0)):
-        of(row).points[row.name] = row.score
+        entry(row).points[row.name] = row.score
         if row.needs_manual_grade:
-            notes[_key(row)] = of(row)._replace(older=True)
+            notes[_key(row)] = entry(row)._replace(older=True)
     for row in gradebook.db.query(Comment).filter(Comment.manual_comment > ''):
-        of(row).comments.append(row.manual_comment)
+        entry(row).comments.append(row.manual_comment)
     return notes
 
 

@@ -67,9 +67,11 @@ class Course:
             place.mkdir(parents=True, exist_ok=True)
             nbformat.write(_source(name), place / f'{name}.ipynb')
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / 'nbgrader_config.py').write_text(
-            f'{CONFIG.read_text()}'
-            f'c.ClearSolutions.code_stub = {({"python": STUB})!r}\n')
+        config = folder / 'nbgrader_config.py'
+        if not config.exists():  # a teacher may have added settings
+            config.write_text(
+                f'{CONFIG.read_text()}'
+                f'c.ClearSolutions.code_stub = {({"python": STUB})!r}\n')
         course = cls(folder)
         for name in exercises:
             course._release(name)
@@ -134,10 +136,10 @@ class Course:
             self._gradebook = None
             raise
 
-    def by_hand(self) -> byhand.Written:
+    def by_hand(self) -> byhand.Entries:
         """A teacher's points and comments in the gradebook."""
         with self.api.gradebook as gradebook:
-            return byhand.written(gradebook)
+            return byhand.entries(gradebook)
 
     def due_dates(self) -> dict[str, str]:
         """Due dates in the gradebook, by exercise."""

@@ -201,11 +201,14 @@ class Session:
         if NOTES in content.get('data', ()):
             self._notes += size
             return self._notes <= 10 * MOST_NOTES
-        had_room = self._text < TEXT
+        room = TEXT - self._text
         self._text += size
-        if self._text > TEXT and kind == 'stream':
-            content['text'] = content['text'][:TEXT] + '\n[cut]\n'
-        return had_room
+        if size <= room:
+            return True
+        if kind != 'stream' or room <= 0:
+            return False
+        content['text'] = content['text'][:room] + '\n[cut]\n'
+        return True
 
     async def _ends_within(self, seconds: int, task: asyncio.Future) -> bool:
         """Does a task end within so many seconds of processor time?"""

@@ -6,7 +6,7 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from d2lps.exercises.checking import NO_ANSWER, check_of
-from teaching.records import Result, Submission, Verdict, no_answer
+from teaching.records import Result, Verdict, no_answer
 
 PAGE = Environment(autoescape=True, trim_blocks=True,
                    lstrip_blocks=True).from_string('''\
@@ -34,7 +34,7 @@ code { background: #eee; padding: 0 .2em; white-space: pre-wrap }
 that no notebook has.</p>
 {% for result, remarks, lines in exercises %}
 <h2>{{ result.exercise }}: {{ 'no points yet' if result.points is none
-   else '%g of %g' % (result.points|round(2), result.of) }}</h2>
+   else '%g of %g' % (result.points|round(2), result.max_points) }}</h2>
 {% for remark in remarks %}<p class="remark">{{ remark }}</p>
 {% endfor %}
 {% if not lines and result.verdicts %}<p>{{ no_answer }}</p>
@@ -59,16 +59,21 @@ that no notebook has.</p>
 ''')
 
 
-def page(submission: Submission, results: Sequence[Result]) -> str:
-    """HTML that needs no other file. results: those of this student."""
+def page(name: str, remarks: Sequence[str],
+         results: Sequence[Result]) -> str:
+    """HTML that needs no other file.
+
+    name: of the student. remarks: on the student's files, of no exercise.
+    results: those of this student.
+    """
     graded = [result for result in results if result.points is not None]
     return PAGE.render(
-        name=submission.called.name,
+        name=name,
         exercises=[(result, *_shown(result)) for result in results],
         no_answer=NO_ANSWER[0].upper() + NO_ANSWER[1:],
-        remarks=submission.remarks.get('', []),
+        remarks=remarks,
         points=round(sum(result.points or 0 for result in graded), 2),
-        most=sum(result.of for result in graded))
+        most=sum(result.max_points for result in graded))
 
 
 def _shown(result: Result) -> tuple[list[str], list]:

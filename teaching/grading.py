@@ -38,13 +38,13 @@ from teaching.results import KEPT, Results, digest, known_people
 from teaching.submissions import loose, read_all
 
 HIDDEN = Path(__file__).with_name('hidden')
-MISSING = 'missing'  # no file, and nothing that could be meant for it
 NEEDS_TORCH = 'not graded: needs PyTorch'
 TABLES = 'grades.csv', 'students.csv', lms.FILLED_IN
 LOCK = '.grading'  # a file that a grading locks; it says which one does
-MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
-        *(f'{name}.new' for name in TABLES)}
-# The modules here on which no result depends. Results depend on the others.
+OUR_NAMES = {'course', 'feedback', 'results', KEPT, *TABLES,
+             *(f'{name}.new' for name in TABLES)}  # in a folder of results
+# The modules here on which no result depends. Results depend on the others,
+# and on all of d2lps, because an answer can call any part of it.
 NOT_JUDGING = ('byhand', 'course', 'course_config', 'feedback', 'grade',
                'grading', 'handback', 'interruption', 'late', 'lms',
                'release', 'results', 'spreadsheets')
@@ -69,10 +69,11 @@ class Task(NamedTuple):
 class Grading:
     """Grades submissions, into a folder.
 
-    to: the folder, with the results of an earlier grading: a notebook that
-    has not changed since is not graded again. asked_for: exercises that count
-    for all, also for students who handed in nothing. late: percent of the
-    points for each late day; None for that of the earlier grading.
+    to: the folder, with the results of an earlier grading: a notebook is not
+    graded again unless it, the checks or d2lps have changed. asked_for:
+    exercises that count for all, also for students who handed in nothing.
+    late: percent of the points for each late day; None for that of the
+    earlier grading.
     """
 
     def __init__(self, submissions: Sequence[Submission],
@@ -81,8 +82,6 @@ class Grading:
                  asked_for: Collection[str] = (),
                  late: float | None = None) -> None:
         self._course = Course.open(Path(to) / 'course', exercises)
-        self.results = Results(to, submissions)
-        self._late = self.results.rules.percent if late is None else late
         self._submissions, self._exercises = submissions, exercises
         self._templates = {exercise: self._course.template(exercise)
                            for exercise in exercises}
@@ -90,10 +89,13 @@ class Grading:
             exercise: digest(template, hidden_cases(HIDDEN, exercise),
                              _judging_code())
             for exercise, template in self._templates.items()}
-        self._most = {exercise: _max_points(template)
-                      for exercise, template in self._templates.items()}
+        self._max_points = {
+            exercise: _max_points(template)
+            for exercise, template in self._templates.items()}
+        self.results = Results(to, submissions, {
+            exercise: self._max_points[exercise] for exercise in asked_for})
+        self._late = self.results.rules.percent if late is None else late
         self._behind_walls = behind_walls
-        self._asked_for = asked_for
         self.graded: set[tuple[str, str]] = set()  # (student, exercise)
         self._disturbed: list[Task] = []  # to be executed once more, alone
 
@@ -111,8 +113,7 @@ class Grading:
                 todo.append(task)
             else:
                 self._keep(task)
-        self.results.write(*(submission.student
-                             for submission in self._submissions))
+        self.results.write(*self.results.people)
         try:
             asyncio.run(self._grade_all(todo))
         except asyncio.CancelledError:  # see teaching.interruption
@@ -160,13 +161,14 @@ class Grading:
         elif self.results.was_graded(task.student, task.exercise):
             print(f'{task.student}, {task.exercise}: not handed in this time; '
                   'the earlier result stays')
-        elif task.remarks or task.exercise in self._asked_for:
-            self._no_result(task, 0., task.remarks or [MISSING])
+        elif task.remarks:
+            self._no_result(task, 0., task.remarks)
 
     def _no_result(self, task: Task, points: float | None,
                    remarks: list[str]) -> None:
         self.results.note(Result(task.student, task.exercise, points,
-                                 self._most[task.exercise], remarks, []))
+                                 self._max_points[task.exercise], remarks,
+                                 []))
 
     async def _grade_all(self, todo: Sequence[Task]) -> None:
         self._todo = len(todo)
@@ -191,7 +193,8 @@ class Grading:
             self.results.add(result)
             self.graded.add((task.student, task.exercise))
             print(f'{len(self.graded)} of {self._todo}: {task.student}, '
-                  f'{task.exercise}: {result.points:g} of {result.of:g}',
+                  f'{task.exercise}: {result.points:g} of '
+                  f'{result.max_points:g}',
                   flush=True)
             await self._enter(task, notebook, result)
         except Exception as error:
@@ -222,11 +225,12 @@ class Grading:
                                            cases, problems)
         points = sum(verdict.points for verdict in verdicts
                      if verdict.wrong is None)
-        if points < self._most[task.exercise]:
+        if points < self._max_points[task.exercise]:
             remarks += why_stopped(notebook, verdicts)
         return notebook, Result(
-            task.student, task.exercise, points, self._most[task.exercise],
-            task.remarks + remarks, verdicts, task.time)
+            task.student, task.exercise, points,
+            self._max_points[task.exercise], task.remarks + remarks, verdicts,
+            task.time)
 
     async def _enter(self, task: Task, notebook: NotebookNode,
                      result: Result) -> None:
@@ -254,7 +258,7 @@ def has_torch(behind_walls: bool) -> bool:
 
 @functools.cache
 def _judging_code() -> list[str]:
-    """The code with which answers are checked, d2lps included."""
+    """The code with which answers are run and checked, d2lps included."""
     ours = [path for path in Path(__file__).parent.glob('*.py')
             if path.stem not in NOT_JUDGING]
     lesson = Path(d2lps.__file__).parent.rglob('*.py')
@@ -274,7 +278,7 @@ def folder_for_results(to: PathLike, submitted: PathLike) -> Path:
         raise ValueError(f'TO must be a folder beside FROM; {to} is not')
     names = {path.name for path in to.iterdir()} if to.is_dir() else set()
     # A program that has grades.csv open may keep a hidden file beside it.
-    others = {name for name in names if not name.startswith('.')} - MADE
+    others = {name for name in names if not name.startswith('.')} - OUR_NAMES
     is_ours = LOCK in names or (to / 'course' / 'nbgrader_config.py').exists()
     if names and (others or not is_ours):
         raise ValueError('TO must be a new folder, or one that was made by '

@@ -67,10 +67,10 @@ def pack(graded: Path, archive: Path) -> HandedBack:
     """
     left_out = []
     pages = {}
-    for student, called in people(graded).items():
+    for student, folder_name in people(graded).items():
         page = graded / 'feedback' / f'{student}.html'
-        if called.prefix and page.is_file():
-            pages[f'{called.prefix}feedback.html'] = page
+        if folder_name.prefix and page.is_file():
+            pages[f'{folder_name.prefix}feedback.html'] = page
         else:
             left_out.append(student)
     if pages:

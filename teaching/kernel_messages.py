@@ -2,8 +2,9 @@
 
 Code of students has the kernel's key and can send whatever it likes, on each
 channel. A message of a kind that no table below names, or with a part of
-another type, is not listened to. From the messages that are listened to, only
-the parts that the tables name come through.
+another type, is not listened to. Of messages that are listened to, only the
+parts that the tables name come through. The first reply of a kernel comes
+whole, for jupyter_client, which reads its version.
 """
 import asyncio
 from collections.abc import Callable, Mapping

@@ -20,7 +20,8 @@ class Rules(NamedTuple):
     """Due dates, and the price of a late day.
 
     due: from an exercise to its due date. percent: of the points, for each
-    day that has begun. If it is 0, late days are only shown.
+    day that has begun. If it is 0, late days are only shown. A result with
+    points by hand loses none.
     """
     due: Mapping[str, str] = {}
     percent: float = 0
@@ -45,6 +46,11 @@ class Rules(NamedTuple):
             remark += ' or more, as Canvas says'
         points = result.points or 0
         penalty = points * min(1, days * self.percent / 100)
+        # The teacher who gave points has seen the answer, and how late it was.
+        if penalty and any(verdict.by_hand is not None
+                           for verdict in result.verdicts):
+            penalty = 0
+            remark += ': costs nothing, because points are by hand'
         if penalty:
             remark += (f': {number(points - penalty)} points, '
                        f'not {number(points)}')

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from d2lps.annotations import PathLike
 from teaching import spreadsheets
-from teaching.records import Called, Result
+from teaching.records import FolderName, Result
 
 FILLED_IN = 'for-import.csv'
 # Columns that tell who a student is. Two students can share a name, but no ID.
@@ -93,21 +93,21 @@ class Export:
         return Student(row, name.strip(), number or self.cell(row, 'ID'), {
             *(_plain(self.cell(row, column)) for column in IDS)} - {''})
 
-    def fitting(self, called: Called) -> list[Student]:
+    def fitting(self, folder_name: FolderName) -> list[Student]:
         """The students that a folder can mean: none, one, or more."""
-        if called.number:
+        if folder_name.number:
             return [student for student in self.students
-                    if student.number == called.number]
-        name = called.folder
+                    if student.number == folder_name.number]
+        name = folder_name.folder
         return ([student for student in self.students
                  if _plain(name) in student.ids] or
                 [student for student in self.students
                  if _parts(name) == _parts(student.name)])
 
-    def column(self, title: str, of: float) -> int:
+    def column(self, title: str, max_points: float) -> int:
         """The index of the column for a title, which Canvas's table may lack.
 
-        of: the most points in a new column.
+        max_points: of a new column.
         """
         if self.is_moodles:
             return self.header.index('Grade')
@@ -121,29 +121,31 @@ class Export:
             row.append('')
         self.header[-1] = title
         if self._most:
-            self._most[-1] = spreadsheets.number(of)
+            self._most[-1] = spreadsheets.number(max_points)
         return len(self.header) - 1
 
-    def maximum(self, row: list[str], column: int, of: float) -> float:
-        """The most points that a cell can have; `of` if no number tells it."""
+    def maximum(self, row: list[str], column: int,
+                max_points: float) -> float:
+        """The most points of a cell; `max_points` if no number tells it."""
         text = (self.cell(row, 'Maximum Grade') if self.is_moodles else
                 self._most[column] if self._most else '')
         try:
-            return float(text.replace(',', '.')) or of
+            return float(text.replace(',', '.')) or max_points
         except ValueError:
-            return of
+            return max_points
 
-    def enter(self, row: list[str], column: int, points: float, of: float,
-              whose: str) -> None:
+    def enter(self, row: list[str], column: int, points: float,
+              max_points: float, whose: str) -> None:
         """Write points into a cell, or note why not.
 
-        of: all points of the exercises. whose: student and exercises.
+        max_points: of the exercises that count for the student. whose:
+        student and exercises.
         """
         if row[column].strip().upper() == 'EX':
             self.notes.append(f'{whose}: is excused in Canvas, and stays so')
             return
-        most = self.maximum(row, column, of)
-        points *= most / of
+        most = self.maximum(row, column, max_points)
+        points *= most / max_points
         if points > most and self.is_moodles:
             self.notes.append(f'{whose}: {spreadsheets.number(points)} points '
                               f'are more than Moodle takes, so {most:g}')
@@ -152,7 +154,7 @@ class Export:
 
     def text(self) -> str:
         """The filled-in table, as the text of a file."""
-        return self._mark + spreadsheets.written(self.rows, self._separator)
+        return self._mark + spreadsheets.table_text(self.rows, self._separator)
 
 
 def _list(names: Iterable[str]) -> str:
@@ -170,7 +172,8 @@ def _parts(name: str) -> list[str]:
 
 
 def fill_in(export: Export, results: Iterable[Result],
-            people: Mapping[str, Called], exercises: Iterable[str]) -> None:
+            people: Mapping[str, FolderName],
+            exercises: Iterable[str]) -> None:
     """Enter the points of these exercises, and note what was not entered.
 
     results: of all students. people: by student. In a worksheet of Moodle all
@@ -179,18 +182,14 @@ def fill_in(export: Export, results: Iterable[Result],
     """
     chosen = {(result.student, result.exercise): result for result in results
               if result.exercise in exercises}
-    most = {exercise: result.of for (_, exercise), result in chosen.items()}
+    most = {exercise: result.max_points
+            for (_, exercise), result in chosen.items()}
     given = [exercise for exercise in exercises if exercise in most]
     rows = _rows(export, sorted({student for student, _ in chosen}), people)
     for parts in [given] if export.is_moodles else [[name] for name in given]:
-        title, of = ', '.join(parts), sum(most[part] for part in parts)
-        column = export.column(title, of)
-        scales = {export.maximum(row, column, of) for row in rows.values()}
-        if scales - {of}:
-            export.notes.append(
-                f'{title}: {of:g} points here are '
-                f'{" or ".join(f"{most:g}" for most in sorted(scales))} in '
-                f'{export.path.name}')
+        title = ', '.join(parts)
+        column = export.column(title, sum(most[part] for part in parts))
+        scales = set()  # points here, and what they are in the table
         for student, row in rows.items():
             mine = [chosen[student, part] for part in parts
                     if (student, part) in chosen]
@@ -198,30 +197,38 @@ def fill_in(export: Export, results: Iterable[Result],
                 export.notes.append(f'{student}, {title}: not graded yet, so '
                                     'nothing is entered')
             elif mine:
+                # What a student did not hand in does not count, as here.
+                possible = sum(result.max_points for result in mine)
+                scales.add((possible, export.maximum(row, column, possible)))
                 export.enter(row, column,
-                             sum(result.points or 0 for result in mine), of,
-                             f'{student}, {title}')
+                             sum(result.points or 0 for result in mine),
+                             possible, f'{student}, {title}')
+        export.notes += [
+            f'{title}: {possible:g} points here are {maximum:g} in '
+            f'{export.path.name}'
+            for possible, maximum in sorted(scales) if maximum != possible]
 
 
 def _rows(export: Export, students: Iterable[str],
-          people: Mapping[str, Called]) -> dict[str, list[str]]:
+          people: Mapping[str, FolderName]) -> dict[str, list[str]]:
     """Rows by student, without students whose row is uncertain."""
     table = export.path.name
     folders: dict[int, list[str]] = {}  # by id(row): those that mean it
     rows = {}
     for student in students:
-        called = people.get(student, Called(student))
-        fitting = export.fitting(called)
+        folder_name = people.get(student, FolderName(student))
+        fitting = export.fitting(folder_name)
         if not fitting:
-            export.notes.append(f'{called.folder} is not in {table}')
+            export.notes.append(f'{folder_name.folder} is not in {table}')
         elif len(fitting) > 1:
             export.notes.append(
-                f'{called.folder} may be {len(fitting)} students of {table}: '
-                'rename the folder to what only one of them has, such as the '
-                'ID')
+                f'{folder_name.folder} may be {len(fitting)} students of '
+                f'{table}: rename the folder to what only one of them has, '
+                'such as the ID')
         else:
             rows[student] = fitting[0].row
-            folders.setdefault(id(fitting[0].row), []).append(called.folder)
+            folders.setdefault(id(fitting[0].row), []).append(
+                folder_name.folder)
     for several in folders.values():
         if len(several) > 1:
             export.notes.append(f'{" and ".join(several)} are the same '

@@ -40,7 +40,7 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     """
     made = copy.deepcopy(template)
     checks = [cell for cell in made.cells if is_grade(cell)]
-    asked = _asked_for(checks)
+    asked = checked_names(checks)
     above, below = _own_cells(handed_in, checks)
     remarks = _is_the_solution(handed_in, template)
     remarks += _changed_checks(handed_in, checks)
@@ -173,17 +173,19 @@ def _move_up(above: Cells, below: Cells, asked: set[str]) -> list[str]:
 def _drop_stubs(cells: Cells) -> None:
     """Drop functions without an answer that are written somewhere else."""
     codes = [cell for cell in cells if cell.cell_type == 'code']
-    written = _union(_answered_names(cell.source) for cell in codes)
+    answered = _union(_answered_names(cell.source) for cell in codes)
     for cell in codes:
         cell.source = ''.join(block for block in _blocks(cell.source)
-                              if _name_of_stub(block) not in written)
+                              if _name_of_stub(block) not in answered)
 
 
-def unanswered(notebook: NotebookNode) -> int:
-    """The number of functions and classes that still lack an answer."""
-    codes = [_code(cell) for cell in notebook.cells]
-    stubs = {_name_of_stub(block) for code in codes for block in _blocks(code)}
-    return len(stubs - {None} - _union(map(_answered_names, codes)))
+def unanswered(notebook: NotebookNode, checked: set[str]) -> int:
+    """The number of checked functions and classes that lack an answer.
+
+    checked: their names. An answer in a text cell counts: see `_make_code`.
+    """
+    return len(checked - _union(_answered_names(cell.source)
+                                for cell in notebook.cells))
 
 
 def _code(cell: NotebookNode) -> str:
@@ -252,7 +254,7 @@ def grade_id(cell: NotebookNode) -> str:
     return name or cell.get('id', '')
 
 
-def _asked_for(checks: Iterable[NotebookNode]) -> set[str]:
-    """The names of the functions and classes that are checked."""
+def checked_names(cells: Iterable[NotebookNode]) -> set[str]:
+    """The names of the functions and classes that these cells check."""
     return _union({*re.findall(r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
-                  for cell in checks)
+                  for cell in cells)

@@ -7,8 +7,8 @@ from nbformat import NotebookNode
 from d2lps.exercises.checking import NO_ANSWER
 
 
-class Called(NamedTuple):
-    """A student's folder, as it is called; a platform's number and prefix.
+class FolderName(NamedTuple):
+    """The name of a student's folder; a platform's number and prefix.
 
     prefix: what the platform writes before the name of a file of the student.
     """
@@ -28,13 +28,13 @@ class Submission(NamedTuple):
 
     student: a name that can be the name of a file. notebooks: exercise to
     notebook. remarks: exercise to a list of texts; '' for none of them.
-    called: the student's folder, or the name that a platform gives. times:
+    folder_name: of the student's folder, or what a platform gives. times:
     exercise to a time in UTC, or `late.MARKED`; those that are known.
     """
     student: str
     notebooks: dict[str, NotebookNode]
     remarks: dict[str, list[str]]
-    called: Called
+    folder_name: FolderName
     times: dict[str, str] = {}
 
 
@@ -56,14 +56,14 @@ class Result(NamedTuple):
     """A student's result of an exercise; `verdicts` as `judge` gives them.
 
     Without verdicts nothing was graded: the remarks say why. Then there are 0
-    points, or None, where that is not the student's fault. of: all points of
-    the exercise. time: see `Submission`. comments: of a teacher. days: how
+    points, or None, where that is not the student's fault. max_points: of the
+    exercise. time: see `Submission`. comments: of a teacher. days: how
     late it was. penalty: the points that it lost for that.
     """
     student: str
     exercise: str
     points: float | None
-    of: float
+    max_points: float
     remarks: list[str]
     verdicts: list[Verdict]
     time: str | None = None

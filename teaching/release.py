@@ -47,12 +47,16 @@ def without_link(notebook: NotebookNode) -> NotebookNode:
 
 
 def main(folder: PathLike = TASKS, solutions: bool = True) -> None:
-    """Write the notebooks into a folder, which may only have such in it."""
+    """Write the notebooks into a folder, which may only have such in it.
+
+    JupyterLab may keep a hidden folder beside them.
+    """
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
     to = Path(folder).resolve()
     try:
         if to != TASKS and to.is_dir() and (
-                {path.stem for path in to.iterdir()} - {*EXERCISES}):
+                {path.stem for path in to.iterdir()
+                 if not path.name.startswith('.')} - {*EXERCISES}):
             raise ValueError(f'TO must be a new folder, or one that was made '
                              f'by this command; {to} is neither')
         release(to, solutions)

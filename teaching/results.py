@@ -6,18 +6,20 @@ same checks, is not graded again.
 """
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
 from teaching import byhand, feedback, late, spreadsheets
-from teaching.records import Called, Result, Submission, Verdict
+from teaching.records import FolderName, Result, Submission, Verdict
 
 # Beside the folder of results, where a student may be called the same.
 KEPT = 'kept'
 BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late-days.json', 'people.json'
+REMARKS = 'remarks.json'  # on a student's files, of no exercise
+MISSING = 'missing'  # no file, and nothing that could be meant for it
 
 
 def digest(*parts: Any) -> str:
@@ -28,33 +30,38 @@ def digest(*parts: Any) -> str:
 
 
 class Results:
-    """The results in a folder, with students in the order of submissions."""
+    """The results in a folder, with students in the order of submissions.
 
-    def __init__(self, folder: PathLike,
-                 submissions: Iterable[Submission]) -> None:
+    asked_for: from an exercise that counts for all students to its points.
+    """
+
+    def __init__(self, folder: PathLike, submissions: Iterable[Submission],
+                 asked_for: Mapping[str, float] | None = None) -> None:
         self.folder = Path(folder)
+        self._asked_for = asked_for or {}
         self._submissions = {submission.student: submission
                              for submission in submissions}
         for name in 'results', 'feedback', KEPT:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # From an earlier grading, for when the gradebook cannot be read.
-        self.by_hand: byhand.Written = {
+        self.by_hand: byhand.Entries = {
             (student, exercise): byhand.ByHand(*notes)
             for student, exercise, notes in _load(folder, BY_HAND, [])}
         self.rules = late.Rules(*_load(folder, LATE, []))
         self.people = people(folder) | {
-            student: submission.called
+            student: submission.folder_name
             for student, submission in self._submissions.items()}
         self._save(PEOPLE, self.people)
+        self._remarks: dict[str, list[str]] = _load(folder, REMARKS, {}) | {
+            student: submission.remarks.get('', [])
+            for student, submission in self._submissions.items()}
+        self._save(REMARKS, self._remarks)
         # By student and exercise.
         self._results: dict[tuple[str, str], Result] = {}
         self._digests: dict[tuple[str, str], str | None] = {}
         for path in sorted(self.folder.glob('results/*/*.json')):
-            key, fields = (path.parent.name, path.stem), _read(path)
-            fields['verdicts'] = [Verdict(*verdict)
-                                  for verdict in fields['verdicts']]
-            self._digests[key] = fields.pop('digest')
-            self._results[key] = Result(**fields)
+            key = path.parent.name, path.stem
+            self._results[key], self._digests[key] = _read_result(path)
 
     def known(self, student: str, exercise: str,
               digest: str) -> Result | None:
@@ -85,7 +92,7 @@ class Results:
         path = folder / f'{result.exercise}.json'
         write_whole(path, json.dumps(result._asdict() | {'digest': digest}))
 
-    def note_gradebook(self, by_hand: byhand.Written,
+    def note_gradebook(self, by_hand: byhand.Entries,
                        rules: late.Rules) -> None:
         """Take over a teacher's notes from the gradebook: they have priority.
         """
@@ -94,50 +101,67 @@ class Results:
             self._save(BY_HAND, [[*key, notes]
                                  for key, notes in by_hand.items()])
             self._save(LATE, rules)
-            self.write(*self._submissions)
+            self.write(*self.people)
 
     def _save(self, name: str, content: Any) -> None:
         write_whole(self.folder / KEPT / name, json.dumps(content))
 
     def all(self) -> list[Result]:
         """All results, by student and then by exercise."""
-        order = [*self._submissions, *sorted(
-            {student for student, _ in self._results} - {*self._submissions})]
+        results = self._missing() | self._results
         return [self.rules.applied(byhand.applied(
-                    self._results[student, exercise],
+                    results[student, exercise],
                     self.by_hand.get((student, exercise))))
-                for student in order for exercise in EXERCISES
-                if (student, exercise) in self._results]
+                for student in self._students() for exercise in EXERCISES
+                if (student, exercise) in results]
+
+    def _students(self) -> list[str]:
+        """All students, also of earlier gradings: these come last."""
+        known = {*self.people, *(student for student, _ in self._results)}
+        return [*self._submissions, *sorted(known - {*self._submissions})]
+
+    def _missing(self) -> dict[tuple[str, str], Result]:
+        """0 points for each exercise that counts for all, and was not read.
+
+        They are not kept: the next grading can ask for other exercises.
+        """
+        return {(student, exercise): Result(student, exercise, 0., max_points,
+                                            [MISSING], [])
+                for student in self.people
+                for exercise, max_points in self._asked_for.items()
+                if student not in self._submissions or
+                exercise not in self._submissions[student].notebooks}
 
     def write(self, *students: str) -> None:
         """Write the tables, and the pages of these students."""
         results = self.all()
-        folders = {student: called.folder for student, called
+        folders = {student: folder_name.folder for student, folder_name
                    in self.people.items()}
         write_whole(self.folder / 'grades.csv',
                     spreadsheets.long(results, folders))
         # A byte order mark, or Excel takes UTF-8 for another encoding.
         write_whole(self.folder / 'students.csv', '\ufeff' + spreadsheets.wide(
             results, folders, {
-                student: submission.remarks.get('', [])
-                for student, submission in self._submissions.items()}))
+                student: self._remarks.get(student, [])
+                for student in self._students()}))
         for student in students:
-            if student in self._submissions:
-                write_whole(self.folder / 'feedback' / f'{student}.html',
-                            feedback.page(self._submissions[student], [
-                                result for result in results
-                                if result.student == student]))
+            write_whole(
+                self.folder / 'feedback' / f'{student}.html',
+                feedback.page(self.people[student].name,
+                              self._remarks.get(student, []), [
+                                  result for result in results
+                                  if result.student == student]))
 
 
 def known_people(folder: PathLike) -> dict[str, str]:
     """Students, by the names of their folders."""
-    return {called.folder: student for student, called
+    return {folder_name.folder: student for student, folder_name
             in people(folder).items()}
 
 
-def people(folder: PathLike) -> dict[str, Called]:
+def people(folder: PathLike) -> dict[str, FolderName]:
     """Names of students, by student, in a folder of results."""
-    return {student: Called(*called) for student, called
+    return {student: FolderName(*folder_name) for student, folder_name
             in _load(folder, PEOPLE, {}).items()}
 
 
@@ -148,7 +172,26 @@ def _load(folder: PathLike, name: str, otherwise: Any) -> Any:
 
 
 def _read(path: Path) -> Any:
-    return json.loads(path.read_text())
+    """The content of a file; raises ValueError, with its name, if it has none.
+    """
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f'{path} is damaged: {error}') from None
+
+
+def _read_result(path: Path) -> tuple[Result, str | None]:
+    """A result and its digest; raises ValueError if they are not in the file.
+    """
+    try:
+        fields = json.loads(path.read_text())
+        digest = fields.pop('digest')
+        verdicts = [Verdict(*verdict) for verdict in fields.pop('verdicts')]
+        return Result(**fields, verdicts=verdicts), digest
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(
+            f'{path} is damaged, or of another version ({error}). Delete it, '
+            'and the notebook is graded again') from None
 
 
 def write_whole(path: Path, text: str) -> None:

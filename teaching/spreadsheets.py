@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
     return '' if value is None else f'{round(value, 2):g}'
 
 
-def written(rows: Iterable[Sequence[object]], separator: str = ',') -> str:
+def table_text(rows: Iterable[Sequence[object]], separator: str = ',') -> str:
     """Rows as the text of a table."""
     file = io.StringIO(newline='')
     csv.writer(file, delimiter=separator).writerows(rows)
@@ -42,9 +42,9 @@ def long(results: Iterable[Result], folders: Mapping[str, str]) -> str:
     """
     header = ('student', 'folder', 'exercise', 'points', 'of', 'late days',
               'remarks')
-    return written([header, *([
+    return table_text([header, *([
         result.student, safe(folders.get(result.student, result.student)),
-        result.exercise, number(result.points), number(result.of),
+        result.exercise, number(result.points), number(result.max_points),
         result.days or '', safe('; '.join(result.remarks))]
         for result in results)])
 
@@ -76,7 +76,7 @@ def wide(results: Sequence[Result], folders: Mapping[str, str],
             *(number(mine[name].points) if name in mine else ''
               for name in exercises),
             number(sum(result.points or 0 for result in graded)),
-            number(sum(result.of for result in graded)),
+            number(sum(result.max_points for result in graded)),
             max((result.days for result in mine.values()), default=0) or '',
             safe('; '.join(all_remarks))])
-    return written(rows)
+    return table_text(rows)

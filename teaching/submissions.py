@@ -13,8 +13,8 @@ from d2lps.annotations import PathLike
 from d2lps.checks import writable
 from d2lps.exercises.checking import EXERCISES
 from teaching import late
-from teaching.rebuilding import unanswered
-from teaching.records import Called, Submission
+from teaching.rebuilding import checked_names, unanswered
+from teaching.records import FolderName, Submission
 
 LARGEST = 20_000_000  # bytes of a notebook
 MOST_FILES = 1000  # of a student, that may be answers
@@ -47,7 +47,7 @@ class File(NamedTuple):
 
 class Student(NamedTuple):
     """The files of a student, as a teacher or a platform calls the student."""
-    called: Called
+    folder_name: FolderName
     files: list[File]
     remarks: list[str]
 
@@ -94,11 +94,11 @@ def _sorted_out(folder: Path) -> tuple[dict[str, Student], list[str]]:
         student = _of_folder(path) if path.is_dir() else _of_file(path)
         if student is None:
             others.append(path.name)
-        elif student.called.folder in students:
-            students[student.called.folder].files.extend(student.files)
-            students[student.called.folder].remarks.extend(student.remarks)
+        elif (name := student.folder_name.folder) in students:
+            students[name].files.extend(student.files)
+            students[name].remarks.extend(student.remarks)
         else:
-            students[student.called.folder] = student
+            students[name] = student
     return students, others
 
 
@@ -107,7 +107,7 @@ def _of_folder(folder: Path) -> Student | None:
     """
     if folder.is_symlink() or folder.name.startswith(NOT_LOOKED_INTO):
         return None
-    student = Student(_called(folder.name), [], [])
+    student = Student(_folder_name(folder.name), [], [])
     links: list[str] = []
     modules: list[str] = []
     errors: list[OSError] = []
@@ -163,14 +163,14 @@ def _not_read(modules: Sequence[str]) -> str:
             'notebook, with all that it needs')
 
 
-def _called(folder: str) -> Called:
-    """The student of a folder: Moodle's name of it tells more."""
+def _folder_name(folder: str) -> FolderName:
+    """A folder's name: Moodle's tells the student's number, too."""
     parts = MOODLE.fullmatch(folder)
     if not parts:
-        return Called(folder)
+        return FolderName(folder)
     name, number = parts['name'], parts['number']
     # Moodle writes a space for each _ of a name: it cuts prefixes at _.
-    return Called(f'{name}_{number}', number, (
+    return FolderName(f'{name}_{number}', number, (
         f'{name.replace("_", " ")}_{number}_assignsubmission_file_/'))
 
 
@@ -191,20 +191,21 @@ def _of_file(path: Path) -> Student | None:
     fields = parts.groupdict()
     file = File(path, fields['file'], fields['file'],
                 int(fields.get('attachment', 0)), bool(fields.get('late')))
-    called = (Called(f'{fields["name"]}_{fields["number"]}', fields['number'],
-                     path.name.removesuffix(file.name))
-              if file.attachment else _called(path.name))
+    folder_name = (
+        FolderName(f'{fields["name"]}_{fields["number"]}', fields['number'],
+                   path.name.removesuffix(file.name))
+        if file.attachment else _folder_name(path.name))
     if _may_be_answer(file.name):
-        return Student(called, [file], [])
+        return Student(folder_name, [file], [])
     if _is_module(file.name):
-        return Student(called, [], [_not_read([file.name])])
+        return Student(folder_name, [], [_not_read([file.name])])
     return None
 
 
-def _new_name(called: str, taken: Iterable[str]) -> str:
+def _new_name(folder: str, taken: Iterable[str]) -> str:
     """A name for a student, which can be the name of a file."""
     lower = {name.lower() for name in taken}
-    name = re.sub(r'[^\w.@-]', '_', called)
+    name = re.sub(r'[^\w.@-]', '_', folder)
     name = name if re.match(r'\w', name) else f'student{name}'
     name = name[:60]  # a file's name has 255 bytes at most
     while name.lower() in lower:
@@ -242,7 +243,8 @@ def _read(files: Student, student: str) -> Submission:
             chosen[exercise] = file, notebook
             continue
         left_out, (newer, its_notebook) = file, chosen[exercise]
-        if unanswered(notebook) < unanswered(its_notebook):
+        checked = checked_names([*notebook.cells, *its_notebook.cells])
+        if unanswered(notebook, checked) < unanswered(its_notebook, checked):
             left_out, chosen[exercise] = newer, (file, notebook)
         remark(exercise, f'handed in more than once: {left_out.shown} was '
                'left out')
@@ -255,14 +257,14 @@ def _read(files: Student, student: str) -> Submission:
         else:
             if time:
                 times[exercise] = time
-    called = files.called
+    folder_name = files.folder_name
     newest = max(files.files, key=lambda file: file.attachment, default=None)
     if newest and newest.attachment:
-        called = called._replace(
+        folder_name = folder_name._replace(
             prefix=newest.path.name.removesuffix(newest.name))
     return Submission(student, {
         exercise: notebook for exercise, (_, notebook) in chosen.items()},
-        remarks, called, times)
+        remarks, folder_name, times)
 
 
 def _newest_first(file: File) -> tuple[int, int, int, bool, Path]:

@@ -46,6 +46,13 @@ def test_what_is_no_number_is_refused(check, value):
         check('x', value)
 
 
+def test_the_example_in_an_error_is_one_that_would_work():
+    with pytest.raises(ValueError, match='at least 5, such as 5; it was 3'):
+        checks.number('x', 3, least=5)
+    with pytest.raises(ValueError, match='to 0.5 such as 0.5; it was 1'):
+        checks.positive('x', 1, most=0.5)
+
+
 def test_zero_is_a_number_and_not_positive():
     assert checks.number('x', 0) == 0
     with pytest.raises(ValueError, match='x must be a positive number'):

@@ -50,6 +50,12 @@ def test_a_setting_that_would_crash_mxnet_is_refused(python, setting, value):
         f'ImportError: {setting} is {value!r}, and MXNet would crash: ')
 
 
+def test_what_needs_no_mxnet_runs_with_such_a_setting(python):
+    done = python('-m', 'd2lps', 'server', '--help', OMP_NUM_THREADS='1,1')
+    assert done.returncode == 0 and done.stdout.startswith('usage: ')
+    assert "OMP_NUM_THREADS is '1,1', and MXNet would crash" in done.stderr
+
+
 @pytest.mark.parametrize('setting, value', [
     ('OMP_NUM_THREADS', '2'), ('MXNET_CPU_TEMP_COPY', '4'),
     ('MXNET_CPU_TEMP_COPY', '1')])

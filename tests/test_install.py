@@ -152,6 +152,12 @@ def test_a_folder_that_cannot_be_written_to(folder):
     assert not Path('.venv').exists()
 
 
+def test_a_name_that_nothing_is_installed_under(folder):
+    with pytest.raises(SystemExit, match='installs packages, installed.*it '
+                       'was told tests'):
+        install.main('tests')
+
+
 def test_what_others_have_made_is_not_touched(folder):
     Path('.venv').mkdir()
     Path('.venv/theirs').touch()
@@ -262,6 +268,9 @@ def test_on_arm_mxnet_finds_what_it_calls(monkeypatch, tmp_path):
     for again in range(2):
         install.link_for_arm(tmp_path)
         assert (tmp_path / 'libarmpl_lp64_mp.so').samefile(library)
+    library.unlink()
+    with pytest.raises(SystemExit, match='MXNet needs the library .*openblas'):
+        install.link_for_arm(tmp_path)
 
 
 @pytest.fixture

@@ -114,10 +114,23 @@ def test_two_machines_train(script, options):
                      done.stdout)
 
 
+@pytest.mark.skipif(not find_spec('torch'), reason='make .venv/torch')
+def test_a_text_shorter_than_a_sequence_is_too_short(tmp_path):
+    (tmp_path / 'short').write_text('short')
+    done = subprocess.run(
+        [sys.executable, 'launch/train.py', '--text', tmp_path / 'short',
+         '--peak', '1e12'], cwd=NOTEBOOKS, text=True, capture_output=True,
+        env=os.environ | {'RANK': '0', 'LOCAL_RANK': '0', 'GROUP_RANK': '0',
+                          'WORLD_SIZE': '1', 'MASTER_ADDR': '127.0.0.1',
+                          'MASTER_PORT': str(free_port())})
+    assert 'short is too short: each process needs 8' in done.stderr
+
+
 # MXNet's processes.
 
 PAGE = (NOTEBOOKS.parent / 'docs' / 'several-machines.md').read_text()
-OVER_SSH, BY_SRUN = re.findall(r'^```sh\n(.*?)^```', PAGE, re.M | re.S)[1:]
+IN_TERMINALS, OVER_SSH, BY_SRUN = re.findall(
+    r'^```sh\n(.*?)^```', PAGE, re.M | re.S)
 EVERY_ROLE = {'scheduler -c import mxnet': 1, 'server -c import mxnet': 1,
               'worker mine.py': 2}
 
@@ -140,7 +153,10 @@ def test_mxnet_is_not_started_with_what_would_hang(tmp_path, places,
     assert 'started' not in done.stdout
 
 
-@pytest.mark.parametrize('commands', [OVER_SSH, BY_SRUN], ids=['ssh', 'srun'])
+@pytest.mark.parametrize('commands', [
+    # The line of the worker is typed on two machines.
+    re.sub('(ROLE=worker.*\n)', r'\1\1', IN_TERMINALS), OVER_SSH, BY_SRUN],
+    ids=['terminals', 'ssh', 'srun'])
 def test_the_page_starts_each_process_of_mxnet(tmp_path, commands):
     """With programs that stand for those of other machines."""
     clone = tmp_path / 'd2lps'
@@ -148,13 +164,14 @@ def test_the_page_starts_each_process_of_mxnet(tmp_path, commands):
     folder = clone / '.venv' / 'bin'
     folder.mkdir(parents=True)
     (clone / 'notebooks').symlink_to(NOTEBOOKS)
-    path = programs(folder, {
-        'python': python, 'hostname': 'echo "10.0.0.1 fd00::2"',
+    programs(folder, {'python': python})  # which the page puts into PATH
+    path = programs(tmp_path, {
+        'hostname': 'echo "10.0.0.1 fd00::2"',
         'ssh': 'cd "$HOME"; test "$1" = -n && exec sh -c "$3"',
         'srun': 'test "$1 $2" = "--ntasks 4" &&'
                 ' for k in 0 1 2 3; do SLURM_PROCID=$k "${@:3}"; done'})
     done = subprocess.run(
-        ['bash', '-c', commands], cwd=clone, text=True, capture_output=True,
+        ['bash', '-c', commands], cwd=tmp_path, text=True, capture_output=True,
         timeout=60, check=True, env={
             'PATH': path, 'HOME': str(tmp_path), 'WAIT': '0', 'PORT': '2000'})
     assert sorted(done.stdout.splitlines()) == [

@@ -23,6 +23,7 @@ def dots(n):
 
 @pytest.mark.parametrize('answer, wanted', [
     (6, 6), (np.int64(6), 6), (17.5, 17.5), (17.4, 17.5), (17, 17.0),
+    (0.1 + 0.2 - 0.3, 0.0), ([0.1 + 0.2 - 0.3], [0.0]),
     ([1.0, 2.0], [1.004, 2.0]), (np.ones(3), [1, 1, 1]), ('ring', 'ring'),
     ((0, 1), [0, 1]), (True, True), (rounds, {4: 6, (8,): 14}),
     (max, {(1, 3): 3})])
@@ -39,6 +40,7 @@ def test_arrays_of_mxnet_are_read(capsys):
 @pytest.mark.parametrize('answer, wanted, says', [
     (5, 6, '5 is too small'), (7, 6, '7 is too large'),
     (17.0, 17.5, '17.0 is too small'), (False, True, 'False is not right'),
+    (float('nan'), 17.5, 'nan is not a number'),
     ('tree', 'ring', "'tree' is not right"), (None, 6, 'None is not right'),
     (rounds, {4: 6, 8: 16}, 'rounds(8) gave 14, and 16 is right'),
     (lambda: 3, {4: 6}, '<lambda>(4) raised TypeError')])

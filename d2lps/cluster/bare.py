@@ -19,12 +19,12 @@ from d2lps.checks import checked, integer, positive, text
 from d2lps.cluster.processes import descendants
 from d2lps.cluster.processes.addresses import UnixSocketPlaces
 from d2lps.cluster.processes.member import may_be_forked
-from d2lps.cluster.processes.shortage import advice_for, needs
+from d2lps.cluster.processes.shortage import advice_for, explain_shortage
 from d2lps.cluster.processes.sockets import socket_of
 
 MOST = 1_000_000  # bytes that a worker may write
-GOODBYE = 10  # seconds for the first process to end all
-REGISTERING = 0.2  # seconds for a script to create its store
+ENDING = 10  # seconds for the first process to end all
+CREATING = 0.2  # seconds for a script to create its store
 LIFE = 60  # seconds
 FIRST = 'from d2lps.cluster import bare; bare.run_first()'
 
@@ -67,7 +67,7 @@ def run(script: str, num_workers: int,
            'DMLC_NUM_WORKER': str(num_workers), 'DMLC_NODE_HOST': '127.0.0.1',
            'DMLC_PS_ROOT_URI': '127.0.0.1', 'DMLC_ROLE': 'worker',
            'DMLC_PS_ROOT_PORT': str(ports[-1])}
-    with needs('the processes could not be started'):
+    with explain_shortage('the processes could not be started'):
         first = subprocess.Popen(
             [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -78,7 +78,7 @@ def run(script: str, num_workers: int,
     finally:
         first.terminate()  # it runs after Ctrl-C, and then ends all others
         try:
-            first.wait(GOODBYE)
+            first.wait(ENDING)
         except subprocess.TimeoutExpired:  # their alarm clocks end the others
             first.kill()
             first.wait()
@@ -110,7 +110,7 @@ def run_first() -> None:
     try:
         for role, port, output in zip(roles, ports, outputs):
             if role == 'scheduler':  # the last: see `mxnet_server.serve`
-                time.sleep(REGISTERING)
+                time.sleep(CREATING)
             pids.append(os.fork() or become(script, role, port, output))
         watch(pids[1:-1], outputs[1:-1], seconds, codes)
     finally:
@@ -153,7 +153,7 @@ def end_all(pids: Sequence[int]) -> None:
 def become(script: str, role: str, port: int, output: IO[bytes]) -> NoReturn:
     """Be one of MXNet's processes, and end as Python does."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.alarm(LIFE + GOODBYE)  # if the first process has been killed
+    signal.alarm(LIFE + ENDING)  # if the first process has been killed
     os.setsid()
     os.dup2(output.fileno(), 1)
     os.dup2(output.fileno(), 2)

@@ -40,7 +40,8 @@ class Cluster:
         num_workers, num_servers: their numbers. Without servers there is
             no store, and MXNet is not needed: see below.
         timeout: seconds for which a worker waits for another worker, or
-            for a server.
+            for a server. In a `network`, it waits longer for a server while
+            bytes travel.
         network: a slow `Network` between workers and servers; by default
             they communicate as fast as this machine can.
         address: '127.0.0.1' lets the processes listen on ports of this
@@ -252,18 +253,20 @@ def call(supervisor: Supervisor, packed: str,
 def interrupt(supervisor: Supervisor) -> None:
     """Send Ctrl-C to the workers; see `Cluster.interrupt`."""
     end = time.monotonic() + BEGIN
-    signalled: set[str] = set()
+    why = f'did not begin the call within {BEGIN:.0f} s'
+    signalled: set[tuple[str, float]] = set()
     try:
-        # A worker that has not begun its call ignores the signal.
+        # A worker that has not begun its call ignores the signal. When it has
+        # ended one call, it may begin another, and needs another signal.
         while not supervisor.failure and supervisor.called():
-            for name in {*supervisor.busy()} - signalled:
+            for name, since in {*supervisor.busy().items()} - signalled:
                 supervisor.signal(name, signal.SIGINT)
-                signalled.add(name)
+                signalled.add((name, since))
                 end = time.monotonic() + STOP
+                why = f'did not stop within {STOP:.0f} s'
             if time.monotonic() > end:
                 names = ', '.join(supervisor.called())
-                supervisor.fail(f'{names} did not stop within {STOP:.0f} s '
-                                'after the interruption')
+                supervisor.fail(f'{names} {why} after the interruption')
             time.sleep(0.02)
     except KeyboardInterrupt:  # the user does not want to wait
         supervisor.fail('it was interrupted twice')

@@ -153,6 +153,11 @@ class Done:
     traceback: str = ''
     wait: tuple[int, int, bool] | None = None
 
+    def __post_init__(self) -> None:
+        if self.wait:  # JSON makes it a list
+            rank, round, closed = self.wait
+            self.wait = rank, round, closed
+
 
 @dataclass
 class StoreCall:

@@ -154,7 +154,7 @@ class NetworkPlaces(LocalPlaces):
                 if left else None)
 
     def traffic(self, keeper: int) -> dict[str, tuple[int, int]]:
-        table = Path(f'/proc/{keeper}/net/dev').read_text()
+        table = Path(f'/proc/{keeper}/net/dev').read_text('utf-8')
         counts = {}
         for line in table.splitlines():
             link, _, numbers = line.partition(':')

@@ -7,6 +7,7 @@ written there. With D2LPS_RECORD=yes in the environment, cells write the file.
 """
 import base64
 import hashlib
+import importlib.util
 import inspect
 import io
 import json
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -31,7 +32,7 @@ from d2lps.cluster.processes import cells
 from d2lps.cluster.processes.calls import (View, WorkerError,
                                            register_magic, show)
 from d2lps.cluster.processes.group import Death
-from d2lps.missing import NO_TORCH, can_fork, is_hidden, system
+from d2lps.missing import NO_TORCH, can_fork, has_mxnet, is_hidden, system
 from d2lps.units import several
 
 if TYPE_CHECKING:  # it needs packages that a record does not
@@ -48,25 +49,13 @@ def lacking_library(needs: Sequence[str]) -> str:
     return next((HOW[library] for library in needs if not has(library)), '')
 
 
-def lacking(needs: Sequence[str], network: Network | None,
-            loopback: bool) -> str:
-    """Name in a line what this machine lacks; '' if nothing."""
-    if lacking_library(needs):
-        return lacking_library(needs)
-    if not can_fork():
-        return f'{system()} cannot fork the processes of a cluster'
-    problem = ''
-    if network and not loopback:
-        problem = network_problem(network.delay)
-    return f'{problem}. {EXPOSED}' if problem and needs else problem
-
-
 def has(library: str) -> bool:
     """Whether a library is installed, and not hidden."""
-    try:
-        return bool(version(library)) and not is_hidden(library)
-    except PackageNotFoundError:
+    if is_hidden(library):
         return False
+    if library == 'mxnet':
+        return has_mxnet()
+    return importlib.util.find_spec(library) is not None
 
 
 def _private(needs, network, loopback, **_):
@@ -103,11 +92,17 @@ def cluster_or_record(record: str, num_workers: int,
         FileNotFoundError: if something is missing here and the file `record`
             does not exist.
     """
-    why = lacking(needs, network, loopback)
+    why = lacking_library(needs)
+    if not why and not can_fork():
+        why = f'{system()} cannot fork the processes of a cluster'
+    if not why and network:
+        problem = network_problem(network.delay)
+        if problem and not loopback:
+            why = f'{problem}. {EXPOSED}' if 'torch' in needs else problem
+        if problem:
+            network = None
     if why:
         return Record(record, why)
-    if network and network_problem(network.delay):
-        network = None
     from d2lps.cluster.cluster import Cluster
     cluster = Cluster(num_workers, num_servers, network=network,
                       restarts=restarts, elastic=elastic)
@@ -144,27 +139,36 @@ def here_or_record(record: str, needs: Sequence[str]
     return Here()
 
 
-def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
-    """The key of a call in a record: a hash of its cell, or its name."""
-    if function is cells.execute:
-        return 'cell ' + hashlib.sha256(args[0].strip().encode()).hexdigest()
-    return ' '.join([function.__name__, *(
-        argument for argument in args if isinstance(argument, str))])
+def key_of(function: Callable[..., Any], args: Sequence[Any],
+           kwargs: dict[str, Any] | None = None) -> str:
+    """The key of a call in a record: what is called, and a hash.
 
-
-def key_here(function: Callable[..., Any], args: Sequence[Any],
-             kwargs: dict[str, Any]) -> str:
-    """The key of a call in this process: a name and a hash.
-
-    The hash is that of the function's code and of all arguments. So a reader
-    who changes something does not see a result of something else.
+    The hash is that of the cell, or of the function's code and all arguments.
+    So a reader who changes something does not see a result of something else.
+    A function may use others, and global names: these do not count.
     """
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    if function is cells.execute:
+        return 'cell ' + hashed(args[0].strip())
+    if function is cells.get:
+        return f'get {args[0]}'
+    bound = inspect.signature(function).bind(*args, **(kwargs or {}))
     bound.apply_defaults()
-    code = json.dumps([inspect.getsource(function).strip(), bound.arguments],
-                      default=encoded)
-    return (f'{function.__name__} '
-            f'{hashlib.sha256(code.encode()).hexdigest()}')
+    return f'{function.__name__} ' + hashed(json.dumps(
+        [code_of(function), bound.arguments], default=encoded))
+
+
+def hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def code_of(function: Callable[..., Any]) -> str:
+    """The code of a reader's function; '' if it is ours, or has none."""
+    if (function.__module__ or '').partition('.')[0] == 'd2lps':
+        return ''
+    try:
+        return inspect.getsource(function).strip()
+    except (TypeError, OSError):  # it is built in, or typed into a prompt
+        return ''
 
 
 class Record:
@@ -175,7 +179,7 @@ class Record:
     """
 
     def __init__(self, path: str, why: str) -> None:
-        record = json.loads(Path(path).read_text(), object_hook=decoded)
+        record = json.loads(Path(path).read_text('utf-8'), object_hook=decoded)
         self.num_workers, self._from = record['num_workers'], record['from']
         self._calls, self._why, self._said = record['calls'], why, None
         self._times: dict[str, int] = {}
@@ -185,11 +189,12 @@ class Record:
 
     def run(self, function: Callable[..., Any], /, *args: Any,
             **kwargs: Any) -> Any:
-        return self._next(key_of(function, args) if self.num_workers else
-                          key_here(function, args, kwargs))
+        return self._next(key_of(function, args, kwargs))
 
-    def traffic(self) -> dict[str, list[int]] | None:
-        return self._next('traffic')
+    def traffic(self) -> dict[str, tuple[int, int]] | None:
+        counts = self._next('traffic')
+        return counts and {host: (received, sent)
+                           for host, (received, sent) in counts.items()}
 
     @property
     def deaths(self) -> list[Death] | None:
@@ -253,7 +258,9 @@ class Recorder:
 
     def __init__(self, cluster: Any, path: str,
                  needs: Iterable[str]) -> None:
-        libraries = [f'{name} {version(name)}' for name in needs]
+        # The package of MXNet for GPUs has another name than its module.
+        packages = [packages_distributions()[name][0] for name in needs]
+        libraries = [f'{name} {version(name)}' for name in packages]
         self._cluster, self._path = cluster, Path(path)
         self._all = {'from': ', '.join([*libraries, platform.system(),
                                         f'{os.cpu_count()} processors']),
@@ -273,8 +280,7 @@ class Recorder:
 
     def run(self, function: Callable[..., Any], /, *args: Any,
             **kwargs: Any) -> Any:
-        key = (key_of(function, args) if self._cluster.num_workers else
-               key_here(function, args, kwargs))
+        key = key_of(function, args, kwargs)
         printed, in_red = Both(sys.stdout), Both(sys.stderr)
         try:
             with redirect_stdout(printed), redirect_stderr(in_red):
@@ -302,7 +308,8 @@ class Recorder:
             value = None
         self._all['calls'].setdefault(key, []).append(
             [marked(value), printed, *failed])
-        self._path.write_text(json.dumps(self._all, default=encoded) + '\n')
+        self._path.write_text(json.dumps(self._all, default=encoded) + '\n',
+                              'utf-8')
 
     def __repr__(self) -> str:
         return repr(self._cluster)

@@ -100,13 +100,13 @@ def check(schedule: Schedule) -> Schedule:
         raise ScheduleError(f'{schedule.name}: {n} devices need {n * n} '
                             'chunks, one from each device to each; it has '
                             f'{len(schedule.weights)}')
-    for held in schedule.states():
-        pass
-    for i in range(n):
-        for j in range(n):
-            chunk = i * n + j
-            if schedule.weights[chunk] and (
-                    held[j, chunk] != np.eye(n)[i]).any():
-                raise ScheduleError(f'{schedule.name}: in the end device {j} '
-                                    f'lacks the data of device {i} for it')
+    marks, end = schedule.carry_marks()
+    chunk = np.flatnonzero(schedule.weights)
+    src, dst = np.divmod(chunk, n)
+    differs = (end[dst, chunk] != marks[src]).reshape(len(chunk), -1)
+    if differs.any():
+        k = differs.any(axis=1).argmax()
+        raise ScheduleError(
+            f'{schedule.name}: in the end, device {dst[k]}, chunk {chunk[k]}: '
+            f'not the data of device {src[k]}, once and alone')
     return schedule

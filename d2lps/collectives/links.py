@@ -47,7 +47,8 @@ class Topology:
     links: `Link`s, at most one from any node to any other.
     switches: nodes that pass data on but are not the end of a route.
 
-    A route has as few links as possible; of equally long routes, the faster.
+    A route has as few links as possible; of several such routes, it is one
+    with the least sum of 1 / bandwidth.
     bandwidth, latency: of all links, arrays; one entry more for no link.
     Raises ValueError for a link that exists twice or has no bandwidth.
     """
@@ -104,8 +105,10 @@ class Topology:
         """
         for node in nodes:
             if limits.node(name, node) not in self.position:
-                raise ValueError(f'{name}: {self.name} has no node {node!r}; '
-                                 f'it has {str(self.nodes[:20])[1:-1]} …')
+                more = ' …' if len(self.nodes) > 20 else ''
+                raise ValueError(
+                    f'{name}: {self.name} has no node {node!r}; it has '
+                    f'{", ".join(map(repr, self.nodes[:20]))}{more}')
         return np.array([self.position[node] for node in nodes], int)
 
     def routes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:

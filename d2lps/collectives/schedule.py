@@ -126,25 +126,35 @@ class Schedule:
         """Raise `ScheduleError` unless every device ends with the sum.
 
         The sum means: each device's contribution exactly once. The message
-        names the first wrong place. Returns the schedule itself.
-
-        A schedule too large for `states` is carried out on random numbers
-        of 32 bits, one for each device: a wrong one leaves their sum
-        everywhere with a chance of at most 1 in 4 * 10 ** 9.
+        names the first wrong place. Returns the schedule itself. In one too
+        large for `states`, random numbers take the place of counts, see
+        `carry_marks`.
         """
         self.check_sends()
+        marks, end = self.carry_marks()
+        wrong = end[:self.num_devices] != marks.sum(axis=0)
+        if wrong.any():
+            mistake = self._first_mistake(end, wrong) if marks.ndim == 2 else (
+                'in the end, device {}, chunk {}: not the sum'.format(
+                    *np.unravel_index(wrong.argmax(), wrong.shape)))
+            raise ScheduleError(f'{self.name}: {mistake}')
+        return self
+
+    def carry_marks(self) -> tuple[np.ndarray, np.ndarray]:
+        """A mark for each device, and the sums of marks that the plan leaves.
+
+        Returns marks (devices, devices), which count the parts of each
+        device, and their sums (nodes, chunks, devices). A schedule too large
+        for `states` is carried out on random numbers of 32 bits instead,
+        (devices,), with sums (nodes, chunks): a wrong one leaves the right
+        sums with a chance of at most 1 in 4 * 10 ** 9.
+        """
         small = self._places() * self.num_devices <= MOST_COUNTS
         marks = np.eye(self.num_devices) if small else (
             np.random.default_rng().integers(1 << 32, size=self.num_devices))
         for end in self._follow(marks):
             pass
-        wrong = end[:self.num_devices] != marks.sum(axis=0)
-        if wrong.any():
-            mistake = self._first_mistake(end, wrong) if small else (
-                'in the end, device {}, chunk {}: not the sum'.format(
-                    *np.unravel_index(wrong.argmax(), wrong.shape)))
-            raise ScheduleError(f'{self.name}: {mistake}')
-        return self
+        return marks, end
 
     def _first_mistake(self, end, wrong):
         """A sentence that says where the first mistake was made."""
@@ -156,6 +166,8 @@ class Schedule:
         places = np.argwhere(wrong)
         node, chunk, device = min(places, key=lambda p: written[p[0], p[1]])
         after, times = written[node, chunk], end[node, chunk, device]
+        if not after:
+            return f'in the end, device {node}, chunk {chunk}: nothing arrived'
         if times > 1:
             for after, held in enumerate(self.states()):
                 if held[:, chunk, device].max() > 1:

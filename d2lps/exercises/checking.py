@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import sysconfig
 import textwrap
 import threading
 import time
@@ -22,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from importlib import import_module
 from operator import index
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -45,7 +47,7 @@ EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',
     'predict-then-measure', 'micro-batches', 'fair-race', 'ring-both-ways',
     'tree', 'halving-and-doubling', 'semiring', 'two-pushes', 'where-keys-go',
-    'hung-ring', 'alpha-beta', 'which-plan-wins', 'rails', 'buckets',
+    'alpha-beta', 'hung-ring', 'which-plan-wins', 'rails', 'buckets',
     'bounded-delay', 'server-lost', 'checkpoint', 'bucketed-ddp',
     'sharded-optimizer', 'zero-step', 'choose-a-division', 'mfu',
     'unknown-rings', 'posted-machines')
@@ -57,13 +59,18 @@ NOTES = 'application/vnd.d2lps.notes'  # the MIME type of notes in an output
 NEAR = 1e-3  # the relative error that a result may have, if nothing is said
 NO_ANSWER = ('there is no answer yet. Write yours in place of the line that '
              'raises NotImplementedError.')
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
+# Where no code of students is: here, and in Python and its packages.
+OURS = (PACKAGE, '<frozen ', sysconfig.get_path('stdlib'),
+        sysconfig.get_path('purelib'))
 COLUMNS = 88  # of a message; JupyterLab would break longer lines in words
 MOST_NOTES = 4_000_000  # characters; right answers need far fewer
 TAB_SECONDS = 60  # of a case or a picture in a tab; right ones need 6
 SLOWER = 10 if IN_A_TAB else 1  # a tab computes slower, and has only a clock
-# Instructions of Python that read a name.
-GLOBAL = 'LOAD_GLOBAL', 'LOAD_NAME'
-READS = *GLOBAL, 'LOAD_ATTR', 'LOAD_METHOD', 'IMPORT_NAME', 'IMPORT_FROM'
+# Functions and classes of this package that an exercise gives to students.
+GIVEN = ('Group', 'Layer', 'carry_out', 'end_of_step', 'log_of',
+         'loss_gradient', 'loss_of', 'measure', 'network', 'ping_pong',
+         'post_of', 'senders', 'timetable', 'virtual_machine')
 
 
 class Wrong(Exception):
@@ -86,6 +93,10 @@ class Wrong(Exception):
 
 class WrongForm(Wrong):
     """The answer returned no result: `run` has said so."""
+
+
+class TimeUp(BaseException):
+    """The time limit stops an answer. No `except Exception` catches this."""
 
 
 class Differs(Wrong):
@@ -193,7 +204,7 @@ def the_torch() -> ModuleType:
         raise Missing(NO_TORCH) from None
 
 
-def need(exercise: str) -> None:
+def require_packages(exercise: str) -> None:
     """Raise `Missing` if a package that the exercise needs is missing."""
     if exercise in WITH_TORCH:
         the_torch()
@@ -215,7 +226,7 @@ def check(exercise: str, part: str, answer: Answer) -> None:
     While a teacher grades, this only takes notes: see above.
     """
     chosen = check_of(exercise, part)
-    need(exercise)
+    require_packages(exercise)
     notes = take_notes(chosen, answer, chosen.cases)
     if os.environ.get(CASES):
         hand_over(notes)
@@ -244,9 +255,9 @@ _TOLD: dict[str, dict[str, str]] = {}  # exercise, part: the last message
 def hidden(exercise: str, part: str, answer: Answer) -> None:
     """Check cases that students do not see; works only while one grades."""
     chosen = check_of(exercise, part)
-    need(exercise)
+    require_packages(exercise)
     if os.environ.get(CASES):
-        with open(os.environ[CASES]) as file:
+        with open(os.environ[CASES], encoding='utf-8') as file:
             cases = json.load(file)[part]
         hand_over(take_notes(chosen, answer, cases))
     elif os.environ.get('NBGRADER_EXECUTION'):
@@ -264,7 +275,7 @@ def picture(exercise: str, *answers: Answer) -> 'Picture | None':
     """
     if os.environ.get(CASES):
         return None
-    need(exercise)
+    require_packages(exercise)
     try:
         with _ended_in_tab():
             return module_of(exercise).picture(*answers)
@@ -351,29 +362,89 @@ def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
 
 
 def without(answer: Answer, *functions: Callable[..., Any]) -> None:
-    """Raise `Wrong` if an answer names one of these functions, or a module
-    of `d2lps.exercises`.
+    """Raise `Wrong` if an answer uses one of these functions, or a module or
+    a function of `d2lps.exercises` that is not in `GIVEN`.
 
     Names are read in the code of the answer, and of what it calls in its
     notebook. An answer that hides a name passes.
     """
-    names = {function.__name__ for function in functions}
-    for code, outside in _codes(answer):
-        for step in dis.get_instructions(code):
-            if step.opname not in READS:
-                continue
-            value = outside.get(step.argval) if step.opname in GLOBAL else None
-            module = value.__name__ if inspect.ismodule(value) else step.argval
-            if module.startswith('d2lps.exercises') or any(
-                    value is function for function in functions) or (
-                    step.opname not in GLOBAL and step.argval in names):
-                of = '' if step.argval.startswith('d2lps') else ' of d2lps'
-                raise Wrong(f'`{step.argval}`{of} is used. Write yours '
-                            'without it.', anywhere=True)
+    private = {function.__name__ for function in functions
+               if function.__name__.startswith('_')}
+    for place in _codes(answer):
+        for name, value in _reads(*place):
+            hidden = value is None and name in private  # sys.modules[m]._right
+            if hidden or _judges(value) or any(
+                    value is function for function in functions):
+                raise _used(name)
+
+
+def _used(name):
+    of = '' if name.startswith('d2lps') else ' of d2lps'
+    return Wrong(f'`{name}`{of} is used. Write yours without it.',
+                 anywhere=True)
+
+
+def _judges(value):
+    """Whether a value is part of the checks, and not given to students."""
+    home = (value.__name__ if inspect.ismodule(value) else
+            getattr(value, '__module__', None) if callable(value) else '')
+    return str(home).startswith('d2lps.exercises') and getattr(
+        value, '__name__', '') not in GIVEN
+
+
+def _reads(code, inside, outside):
+    """Each name or attribute that code reads, with its value.
+
+    inside, outside: values of the function's own names, which are added here,
+    and of its globals. The value is None if it cannot be known: of attributes,
+    only those of modules can.
+    """
+    value = module = None
+    for step in dis.get_instructions(code):
+        kind, name = step.opname, step.argval
+        if kind.count('_FAST') == 2:  # two in one, from Python 3.13 on
+            if kind.startswith('STORE'):
+                inside[name[0]] = value
+            kind, name = 'LOAD_FAST', name[1]
+        if kind == 'IMPORT_NAME':
+            module, value = map(_module, (name, name.split('.')[0]))
+            yield name, module
+            continue
+        if kind in ('STORE_FAST', 'STORE_DEREF', 'STORE_NAME'):
+            inside[name] = value
+            continue
+        if kind in ('EXTENDED_ARG', 'SWAP', 'POP_TOP'):  # inside an import
+            continue
+        if kind == 'IMPORT_FROM':  # `import a.b as c` has one for b, too
+            value = getattr(module, name, module)
+        elif kind == 'LOAD_GLOBAL':
+            value = outside.get(name)
+        elif kind == 'LOAD_NAME':
+            value = inside.get(name, outside.get(name))
+        elif kind in ('LOAD_ATTR', 'LOAD_METHOD'):
+            is_module = inspect.ismodule(value)
+            value = getattr(value, name, None) if is_module else None
+        elif kind.startswith(('LOAD_FAST', 'LOAD_DEREF')):
+            value = inside.get(name)
+        else:
+            value = None
+            continue
+        yield name, value
+
+
+def _module(name):
+    """A module of d2lps by name; None for all others."""
+    try:
+        return import_module(name) if name.startswith('d2lps') else None
+    except ImportError:  # the answer's own call will say so
+        return None
 
 
 def _codes(answer):
-    """The code of a function or class and of what it names, with globals."""
+    """The code of a function or class and of what it calls.
+
+    Each with a dict for its own names, and its globals, as `_reads` takes it.
+    """
     todo, seen = [answer], set()
     while todo:
         value = todo.pop()
@@ -383,9 +454,9 @@ def _codes(answer):
                 value.__module__ or '').startswith('d2lps'):
             continue
         seen.add(value)
-        codes = [value.__code__]
+        codes, inside = [value.__code__], {}
         for code in codes:
-            yield code, value.__globals__
+            yield code, inside, value.__globals__
             codes += filter(inspect.iscode, code.co_consts)
             todo += [value.__globals__.get(name) for name in code.co_names]
 
@@ -405,17 +476,25 @@ def in_time(seconds: float, text_of: Callable[[], str]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    stops: list[TimeUp] = []
 
     def stop(*_):
-        raise Wrong(text_of())
+        stops[:] = [TimeUp()]
+        raise stops[0]
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    # Again and again: an answer with `except:` in a loop goes on.
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)
     try:
         yield
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # it may end right here
+    except TimeUp:
+        pass
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+    if stops:
+        raise Wrong(text_of())
 
 
 @contextmanager
@@ -433,11 +512,13 @@ def _ended_loops(seconds, text_of):
     events = watch.events.JUMP, watch.events.PY_START
     ours = {function.__code__.co_filename
             for function in (contextmanager, check)}
+    stops: list[TimeUp] = []
 
     def look(code, *_):
         # What tidies up afterwards must not be ended.
         if time.monotonic() > end and code.co_filename not in ours:
-            raise Wrong(text_of())
+            stops[:] = [TimeUp()]
+            raise stops[0]
 
     watch.use_tool_id(tool, 'd2lps')
     for event in events:
@@ -445,11 +526,16 @@ def _ended_loops(seconds, text_of):
     watch.set_events(tool, sum(events))
     try:
         yield
+    except TimeUp as error:
+        if error not in stops:  # that of another limit, around this one
+            raise
     finally:
         watch.set_events(tool, 0)
         for event in events:
             watch.register_callback(tool, event, None)
         watch.free_tool_id(tool)
+    if stops:
+        raise Wrong(text_of())
 
 
 def _ended_in_tab() -> AbstractContextManager:
@@ -467,6 +553,8 @@ def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
     for case in cases:
         anywhere = is_form = False
         try:
+            if _judges(answer):
+                raise _used(answer.__name__)
             without(answer)
             with _ended_in_tab():
                 taken = chosen.run(answer, **deepcopy(case))
@@ -481,10 +569,19 @@ def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
             wrong = _reason(error)
             anywhere = getattr(error, 'anywhere', wrong == NO_ANSWER)
             is_form = isinstance(error, Wrong)
-        notes.append(json.dumps({'wrong': wrong, 'anywhere': anywhere,
-                                 'form': is_form}))
+        notes.append(_failed(wrong, anywhere, is_form))
         break
     source = source_facts(answer) | _FACTS | {'kept': kept.grown()}
+    return _all_notes(notes, source)
+
+
+def _failed(wrong, anywhere, is_form=False):
+    """The notes of a case without a result, a JSON text."""
+    return json.dumps({'wrong': wrong, 'anywhere': anywhere, 'form': is_form})
+
+
+def _all_notes(notes, source):
+    """The notes of all cases, JSON texts, in one such text."""
     return f'{{"cases": [{", ".join(notes)}], "source": {json.dumps(source)}}}'
 
 
@@ -494,8 +591,21 @@ def _reason(error):
         return NO_ANSWER
     if isinstance(error, Wrong):
         return str(error)
-    return (f'your function stopped with {type(error).__name__}: {error}'
-            f'{student_line(error)}')
+    text = f'{type(error).__name__}: {error}'
+    if _is_ours(error):
+        return f'your answer could not be read ({text}).'
+    return f'your function stopped with {text}{student_line(error)}'
+
+
+def _is_ours(error):
+    """Whether no line of the student is in the traceback of an error.
+
+    A call with arguments that the answer does not take has no such line.
+    """
+    if re.match(r'\S+\(\) (takes|missing|got) ', str(error)):
+        return False
+    return all(frame.filename.startswith(OURS)
+               for frame in traceback.extract_tb(error.__traceback__))
 
 
 def judge_notes(chosen: Check, notes: str, cases: Sequence[Case]) -> None:
@@ -518,9 +628,9 @@ def judge_notes(chosen: Check, notes: str, cases: Sequence[Case]) -> None:
             raise ValueError('cases are missing')
     except Exception as error:  # `run` did not make these notes
         if not any(wrong for _, wrong in judged):
-            raise Wrong('what your function returned could not be judged '
-                        f'({type(error).__name__}). Does it return what the '
-                        'exercise asks for?') from None
+            raise Wrong(
+                'what your function returned could not be read '
+                f'({type(error).__name__}: {str(error):.80}).') from None
     for case, fault in judged:
         if fault:
             text = f'{str(fault).rstrip(".")}.'
@@ -583,8 +693,8 @@ def hand_over(notes: str) -> None:
     """Put notes into the output of a graded notebook's cell."""
     from IPython.display import display
     if len(notes) > MOST_NOTES:
-        notes = json.dumps([{'wrong': 'your function returned far too many '
-                                      'numbers.'}])
+        notes = _all_notes([_failed('your function returned far too many '
+                                    'numbers.', anywhere=True)], {})
     display({NOTES: notes}, raw=True)
 
 

@@ -36,46 +36,52 @@ class Disk:
         self._files = {name: (text, True)  # whether it is flushed
                        for name, text in (files or {}).items()}
         self._ends_after = ends_after
-        self.most = self.names()
+        self.most = sorted(self._files)
         self.diary: list[str] = []
         self.reads: list[str] = []
 
     def write(self, name: str, text: str) -> None:
         """Make a file of this text, in place of what it had before."""
+        self._cut()
         if not isinstance(name, str) or not isinstance(text, str):
             raise TypeError('write takes two texts; it got '
                             f'{name!r:.40} and {text!r:.40}')
-        self._begin(f'write({name!r}, …)')
+        self.diary.append(f'write({name!r}, …)')
         self._files[name] = text, False
         self._end()
 
     def flush(self, name: str) -> None:
         """Wait until a file's text is on the disk itself."""
+        self._cut()
         text = self._text(name)
-        self._begin(f'flush({name!r})')
+        self.diary.append(f'flush({name!r})')
         self._files[name] = text, True
         self._end()
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; a file that had this name is gone."""
+        self._cut()
         self._text(old)
-        self._begin(f'rename({old!r}, {new!r})')
+        self.diary.append(f'rename({old!r}, {new!r})')
         self._files[new] = self._files.pop(old)
         self._end()
 
     def remove(self, name: str) -> None:
+        self._cut()
         self._text(name)
-        self._begin(f'remove({name!r})')
+        self.diary.append(f'remove({name!r})')
         del self._files[name]
         self._end()
 
     def read(self, name: str) -> str:
+        self._cut()
         text = self._text(name)
         self.reads.append(name)
         return text
 
     def names(self) -> list[str]:
         """The names of all files, sorted as texts are."""
+        self._cut()
         return sorted(self._files)
 
     @property
@@ -98,15 +104,12 @@ class Disk:
             raise FileNotFoundError(f'there is no file {name!r}')
         return self._files[name][0]
 
-    def _begin(self, operation):
-        self._cut()  # a `finally` may try to write when the power is gone
-        self.diary.append(operation)
-
     def _end(self):
-        self.most = max(self.most, self.names(), key=len)
+        self.most = max(self.most, sorted(self._files), key=len)
         self._cut()
 
     def _cut(self):
+        """Raise `PowerCut` if the power is gone: a `finally` may go on."""
         if self.off:
             raise PowerCut
 

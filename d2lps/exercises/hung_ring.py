@@ -2,10 +2,10 @@
 
 To chapter 12, notebooks/12-when-a-ring-hangs.ipynb.
 """
-from collections.abc import Collection, Mapping
 from typing import Any
 
 from d2lps.collectives import Schedule, strategies
+from d2lps.collectives.hanging import carry_out
 from d2lps.exercises.charts import result_or_none
 from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
                                       returned, whole_numbers)
@@ -21,25 +21,6 @@ def senders(plan: Schedule, rank: int, k: int) -> list[int]:
     if not 1 <= k <= len(plan.rounds):
         return []
     return [send.src for send in plan.rounds[k - 1] if send.dst == rank]
-
-
-def carry_out(plan: Schedule, stops: Mapping[int, int],
-              lost: Collection[tuple[int, int, int]] = ()
-             ) -> dict[int, tuple[int, int]]:
-    """Reports of the ranks if some stop: {rank: (waits_for, round)}.
-
-    stops: {rank: round}, the round that this rank does not begin.
-    lost: messages that never arrive, (src, dst, round).
-    """
-    rounds, says = len(plan.rounds), {}
-    last = [stops.get(rank, rounds + 1) - 1
-            for rank in range(plan.num_devices)]  # the last round of each
-    for k, sends in enumerate(plan.rounds, 1):
-        for src, dst, *_ in sends:
-            missing = last[src] < k or (src, dst, k) in lost
-            if missing and last[dst] >= k and dst not in says:
-                says[dst], last[dst] = (src, k), k
-    return dict(sorted(says.items()))
 
 
 def _hang(plan, n, says):

@@ -8,7 +8,7 @@ from d2lps.missing import IN_A_TAB
 if IN_A_TAB:
     raise Missing('The workers of this exercise are threads, which a browser '
                   'tab does not have: run the notebook on a computer, where '
-                  '"make lab" installs it.')
+                  '"make lab" opens it.')
 
 
 class Worker(worker_threads.Worker):

@@ -13,7 +13,7 @@ from d2lps.collectives.machines import examples, expectation
 from d2lps.collectives.machines.expectation import Expectation
 from d2lps.collectives.machines.gpu_machine import (GpuMachine,
                                                     from_nvidia_smi)
-from d2lps.collectives.machines.rates import GBIT
+from d2lps.collectives.machines.rates import CARD, GBIT
 from d2lps.exercises.charts import result_or_none, row_chart
 from d2lps.exercises.checking import (Answer, Check, Differs, Picture, Wrong,
                                       numbers, returned, without)
@@ -219,7 +219,8 @@ def _reason(post, why):
     if why == 'no direct way':
         return f'There are {post.machines} machines.'
     if why == 'one slot':
-        return (f'The cards could carry {post.cards * post.gbit * 0.12:.4g}, '
+        cards = post.cards * post.gbit / 100 * CARD.usable
+        return (f'The cards could carry {cards / 1e9:.4g}, '
                 f'the slots {rates.wire / 1e9:.4g}.')
     return f'{post.measured:g} is {{}}.'.format(
         _than(post.measured, 0.85, rates.ring / 1e9) if alone else

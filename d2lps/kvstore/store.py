@@ -67,7 +67,8 @@ class KVStore:
     """
 
     servers: list[Server]
-    _kinds: dict[Key, tuple[type, tuple[int, ...], type]]  # shape, dtype
+    # {key: (kind of array, shape, dtype)}
+    _kinds: dict[Key, tuple[type, tuple[int, ...], type]]
     _places: dict[Key, list[tuple[int, int, int]]]  # as `place` says
     _inits: set[tuple[int, Key]]  # rank, key
     _ended: list[bool]  # has something when `run` has ended
@@ -191,8 +192,8 @@ class KVStore:
                     server.updater = updater()
                 self._changed.notify_all()
             elif not self._in_rounds:
-                self._wait('set_updater', self.servers[:1],
-                           lambda server: [] if server.updater else [0])
+                self._wait('set_updater', [None], lambda _: (
+                    [] if self.servers[0].updater else [0]))
 
     def init(self, key: Keys, value: Values) -> None:
         """Store first values: worker 0's count, the others wait for it."""
@@ -314,18 +315,22 @@ class KVStore:
         return self.servers[number].missing(key, self.rank)
 
     def _wait(self, call, keys, missing):
-        """Sleep until no worker is `missing` for any key, or time is up."""
+        """Sleep until no worker is `missing` for any key, or time is up.
+
+        The key is None for a call that has none.
+        """
         self._changed.wait_for(lambda: self._ended or not any(
             map(missing, keys)), self.timeout)
         if not any(map(missing, keys)):
             return
         self._raise_if_ended()
         key, now = next(filter(missing, keys)), time.monotonic()
+        argument = '' if key is None else repr(key)
         workers = ' and '.join(f'worker {rank}' for rank in missing(key))
         ahead = (f', being more than {self.consistency} ahead'
                  if call == 'push' and not self._in_rounds else '')
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
-            f'{call}({key!r}) of {workers}{ahead}. Last calls:',
+            f'{call}({argument}) of {workers}{ahead}. Last calls:',
             *(f'worker {rank}: {text}, {now - when:.1f} s ago'
               for rank, (text, when) in enumerate(self._last))]))

@@ -49,7 +49,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.explore_pipeline': ('explore_pipeline',),
     '.toys.explore_plans': ('explore_plans',),
     '.toys.explore_rounding': ('explore_rounding',),
-    '.toys.explore_meter': ('Meter',),
+    '.meter': ('Meter',),
     '.toys.explore_gpu_machine': ('ask_gpu_machine', 'explore_gpu_machine',
                                   'plot_expected'),
     '.toys.explore_splits': ('explore_splits', 'split_costs'),

@@ -2,7 +2,7 @@
 import traceback
 from collections.abc import Callable, Iterable
 from html import escape
-from threading import Event, Lock
+from threading import Lock
 
 import ipywidgets
 from IPython.display import DisplayHandle, display
@@ -93,7 +93,7 @@ class LivePicture:
     def __init__(self, draw: Callable[..., Picture],
                  controls: dict[str, Control]) -> None:
         self._draw, self._controls = draw, controls
-        self._moved, self._drawing = Event(), Lock()
+        self._moved, self._drawing = False, Lock()
         self.widgets = {name: widget_of(control)
                         for name, control in controls.items()}
         first = self._picture()
@@ -107,24 +107,31 @@ class LivePicture:
             if self._controls[name].kind == 'steps':
                 yield step_buttons(widget)
 
-    def _picture(self):
+    def _read(self):
         for name, control in self._controls.items():
             control.value = self.widgets[name].value
         clamp_steps(self._controls)
+
+    def _picture(self):
+        self._read()
         for name, control in self._controls.items():
             if control.most:  # which may take the value down to it
                 self.widgets[name].max = len(control.options) - 1
-        self._moved.clear()
+        self._moved = False  # what moves from here on is drawn later
+        self._read()
         return self._draw(**values_of(self._controls))
 
     def _follow(self, change):
-        self._moved.set()
-        while self._moved.is_set() and self._drawing.acquire(blocking=False):
-            self._moved.clear()
+        self._moved = True
+        while self._moved and self._drawing.acquire(blocking=False):
+            self._moved = False
             try:
-                picture = self._picture()
-            except Exception as error:
-                picture = Problem(error)
+                self._shown.update(self._newest())
             finally:
                 self._drawing.release()
-            self._shown.update(picture)
+
+    def _newest(self):
+        try:
+            return self._picture()
+        except Exception as error:
+            return Problem(error)

@@ -211,12 +211,6 @@ class Drawing:
                  f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
         return x - 0.9 * dx, y - 0.9 * dy
 
-    def put(self, drawing: 'Drawing', x: float, y: float) -> Self:
-        """Another drawing, its upper left corner at (x, y)."""
-        self._patterns |= drawing._patterns
-        return self.add(f'<g transform="translate({x:g} {y:g})">'
-                        f'{"".join(drawing._shapes)}</g>')
-
     def svg(self) -> str:
         """The picture as SVG, a text."""
         patterns = ''.join(
@@ -235,7 +229,7 @@ class Drawing:
 
     def save(self, path: PathLike) -> Self:
         """Write the SVG into a file; returns the drawing itself."""
-        Path(path).write_text(self.svg())
+        Path(path).write_text(self.svg(), encoding='utf-8')
         return self
 
     def __repr__(self) -> str:

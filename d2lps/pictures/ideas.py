@@ -164,4 +164,5 @@ if __name__ == '__main__':
     folder = Path(sys.argv[1] if sys.argv[1:] else 'notebooks/pictures')
     folder.mkdir(exist_ok=True)
     for name, drawing in drawings().items():
-        (folder / f'{name}.svg').write_text(for_readme(drawing))
+        (folder / f'{name}.svg').write_text(for_readme(drawing),
+                                            encoding='utf-8')

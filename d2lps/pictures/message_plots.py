@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, instance_of, integer, list_of, one_of, refuse
 from d2lps.collectives import strategies
+from d2lps.collectives.hanging import carry_out
 from d2lps.collectives.simulate import TimedSend
 from d2lps.figures import describe, format_number, use_style
 from d2lps.pictures.controls import choose, menu
@@ -77,23 +78,10 @@ def _alt_text(title, events, begin):
             f'after {format_number(end)} ms.')
 
 
-def _waits(plan, late, stops):
-    """{waiting worker: (the worker that it waits for, in which round)}.
-
-    late: the worker that stops before the round `stops`, from 1.
-    """
-    last = {node: len(plan.rounds) for node in range(plan.num_devices)}
-    last[late], waits = stops - 1, {}  # the last round that each begins
-    for number, sends in enumerate(plan.rounds, 1):
-        for src, dst in zip(sends.src.tolist(), sends.dst.tolist()):
-            if last[src] < number <= last[dst] and dst not in waits:
-                waits[dst], last[dst] = (src, number), number
-    return waits
-
-
 def _draw(plan, late, stops):
     made = HUNG[plan](8)
-    waiting = _waits(made, late, stops)
+    waiting = dict(sorted(carry_out(made, {late: stops}).items(),
+                          key=lambda report: report[1][1]))  # by round
     count = len(made.rounds)
     when = (f'before round {stops} of {count}' if stops <= count else
             f'at {stops}, after its {count} rounds')

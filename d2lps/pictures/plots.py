@@ -10,7 +10,7 @@ from d2lps.checks import (boolean, checked, instance_of, list_of,
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps.figures import describe
-from d2lps.pictures.animation.layout import standing
+from d2lps.pictures.animation.layout import still_layout
 from d2lps.pictures.drawing import (TITLE, WORDS, Drawing, color, width_of,
                                     wrapped)
 from d2lps.pictures.rows import LETTERS, draw_bars, row_axes
@@ -64,7 +64,7 @@ def plot_topology(topology: Topology,
         link.bandwidth for link in topology.links)
     title = topology.name if title is None else title
     lines = wrapped(title, TITLE, width - 8, True) if title else []
-    top, layout = 8 + 17 * len(lines), standing(topology)
+    top, layout = 8 + 17 * len(lines), still_layout(topology)
     cpu = 'CPU' if device else 'cpu'
     names = {node: f'{device}{node}' if isinstance(node, int)
              else str(node).replace('cpu', cpu) for node in layout.at}

@@ -36,7 +36,8 @@ ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
 def _progress(folder):
     """[(step, loss, seconds since 1970), ...] as training has written it."""
     path = Path(folder, 'progress.csv')
-    text = path.read_text(errors='replace') if path.is_file() else ''
+    text = (path.read_text('utf-8', errors='replace') if path.is_file()
+            else '')
     return [tuple(map(float, line.split(',')))
             for line in text.split('\n')[1:-1] if ROW.fullmatch(line)]
 
@@ -54,7 +55,7 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
     when, deaths = when - begin, [(at - begin, who) for at, who in deaths]
     again = np.array([number in step[:k]
                       for k, number in enumerate(step)], bool)
-    highest = max([*loss[np.isfinite(loss)], *unhurt, 0.1])
+    highest = max([*loss, *unhurt, 0.1])
     last = max([*when, *(at for at, _ in deaths)], default=1) or 1
     figure = new_figure(WIDE, 3, None)
     figure.subplots_adjust(0.1, 0.27, 0.98, 0.96, 0.24)

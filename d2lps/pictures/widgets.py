@@ -7,8 +7,8 @@ from typing import NamedTuple
 from d2lps.pictures.controls import Control, clamp_steps
 from d2lps.pictures.drawing import Picture
 
-_catching: ContextVar['list[Toy] | None'] = ContextVar(
-    'catching', default=None)
+_collecting: ContextVar['list[Toy] | None'] = ContextVar(
+    'collecting', default=None)
 
 
 class Toy(NamedTuple):
@@ -18,21 +18,21 @@ class Toy(NamedTuple):
 
 
 @contextmanager
-def caught() -> Iterator[list[Toy]]:
+def collected_toys() -> Iterator[list[Toy]]:
     """Toys that are called inside are not shown, but come into a list.
 
-        with caught() as toys:
+        with collected_toys() as toys:
             explore_keys()
         [toy] = toys
         toy.draw(num_servers=3, split_from=100)  # a picture
         toy.controls['num_servers'].options  # [('1', 1), ('2', 2), ...]
     """
     toys: list[Toy] = []
-    token = _catching.set(toys)
+    token = _collecting.set(toys)
     try:
         yield toys
     finally:
-        _catching.reset(token)
+        _collecting.reset(token)
 
 
 def live_picture(draw: Callable[..., Picture], controls: dict[str, Control]
@@ -46,7 +46,7 @@ def live_picture(draw: Callable[..., Picture], controls: dict[str, Control]
     there when the notebook is read without a kernel.
     """
     clamp_steps(controls)
-    toys = _catching.get()
+    toys = _collecting.get()
     if toys is not None:
         toys.append(Toy(draw, controls))
     else:

@@ -35,11 +35,11 @@ def _as_tuple(passes: Callable[P, Iterator[Pass]]
     return order
 
 
-def _fits(stage, num_stages, num_batches, num_parts=None):
+def _fits(stage, num_stages, num_batches, num_parts=1):
     if stage >= num_stages:
         raise ValueError(f'stage must be at most {num_stages - 1}, the last '
                          f'of {num_stages} stages; it was {stage}')
-    if num_parts and num_batches % num_stages:
+    if num_parts > 1 and num_batches % num_stages:
         raise ValueError('num_batches must be a multiple of num_stages, '
                          f'{num_stages}; it was {num_batches}')
 

@@ -65,8 +65,9 @@ def _complete(orders, seconds, **_):
                 step = Pass(kind, batch, part)
                 if (step in done) != (kind in here):
                     raise ValueError(
-                        f'orders[{k}] has no {step}, which other stages or '
-                        'other micro-batches have' if kind in here else
+                        f'orders[{k}] has no {step}; of this micro-batch '
+                        f'each stage must have {", ".join(here)}'
+                        if kind in here else
                         f"orders[{k}] has {step}, and passes 'I' and 'W' do "
                         'the same')
 
@@ -182,7 +183,8 @@ def most_kept(order: Iterable[Pass]) -> float:
     two parts keeps half of a micro-batch's activations for each.
 
     Args:
-        order: all passes of the stage, or the first ones.
+        order: all passes of the stage. If it has only one part, the first
+            passes may stand alone.
 
     Raises:
         ValueError: if a backward pass is there before its forward pass.

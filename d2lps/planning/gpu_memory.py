@@ -112,7 +112,7 @@ def memory(model: Transformer, division: Division) -> Memory:
     logits = 4 * tokens * (model.hidden + model.vocab) / division.tensor
     activations = max(stage * in_flight, stage + logits)
     if division.recompute == 'full':
-        kept = division.but(recompute='selective')
+        kept = division.but(recompute='none')
         activations += layer_activations(model, kept)  # of the one in work
     weights, gradients, state = model_states(
         stage_parameters(model, division),

@@ -7,7 +7,7 @@ across domains, then inside again. A GPU's network card is its own.
 On such links the simulator's time is a line, seconds for no byte plus
 seconds for each byte, so it is asked twice for each kind of group. The two
 parts of the hierarchical plan are asked one by one, because all of it at once
-takes minutes for 1,000 GPUs; the sum of both is the same.
+takes minutes for 1,000 GPUs. Each part is a call of its own.
 
 Latencies are NCCL's: of a call, and of a hop (`machines.protocols`).
 """

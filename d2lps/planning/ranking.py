@@ -58,7 +58,7 @@ def ranked(model: Transformer, gpus: int, batch: int, gpu: Gpu
             best[sides] = key, division
     if not best:
         raise ValueError(f'batch: no way to give {gpus} GPUs whole '
-                         f'micro-batches of {batch} sequences')
+                         f'micro-batches; it was {batch} sequences')
     return [_row(model, division, gpu)
             for _, division in sorted(best.values(), key=lambda pair: pair[0])]
 

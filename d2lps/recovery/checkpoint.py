@@ -192,8 +192,9 @@ class Checkpoint:
              at_most: int | None = None) -> tuple[int, dict] | None:
         """(step, state) of the newest good checkpoint, or None.
 
-        A damaged checkpoint is skipped with a warning, and the previous one
-        is loaded. Arrays come back as NumPy arrays, and tuples as lists.
+        Damaged checkpoints are skipped with a warning, which names the step
+        that is loaded instead, if one is left. Arrays come back as NumPy
+        arrays, and tuples as lists.
 
         like: the arrays in state['params'] must have the same shapes.
         at_most: later steps are not loaded.
@@ -201,14 +202,14 @@ class Checkpoint:
         Raises:
             ValueError: if it is of another network.
         """
+        skipped: list[str] = []
         for step, path in self._files():
             if at_most is not None and step > at_most:
                 continue
             try:
                 state, self.checksum = self._read(step, path)
             except (OSError, ValueError) as error:
-                warnings.warn(f'{path} is skipped: {error}. The previous '
-                              'checkpoint is loaded', stacklevel=3)
+                skipped.append(f'{path} is skipped: {error}. ')
                 continue
             shapes = _shapes(state.get('params'))
             if like and _shapes(like) != shapes:
@@ -216,7 +217,13 @@ class Checkpoint:
                     f'like has parameters of shapes {_shapes(like)}, and '
                     f'{path} has shapes {shapes}: this checkpoint is of '
                     'another network. Take another folder')
+            if skipped:
+                warnings.warn(f'{"".join(skipped)}The checkpoint of step '
+                              f'{step} is loaded', stacklevel=3)
             return step, state
+        if skipped:
+            warnings.warn(f'{"".join(skipped)}No good checkpoint is left',
+                          stacklevel=3)
         return None
 
     def _read(self, step, path):

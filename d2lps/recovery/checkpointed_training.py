@@ -117,10 +117,10 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
         if store.rank == 0:
             log = stack.enter_context(open(
                 checkpoint.folder / 'progress.csv', 'a+', buffering=1,
-                errors='replace'))
+                encoding='utf-8', errors='replace'))
             log.write('\n' if log.tell() else 'step,loss,time\n')
             log.seek(0)
-            before = log.read() if wait_at else ''
+            log_before = log.read() if wait_at else ''
 
         minibatches = forever(data, batch if newest else 0)
         for step in range(first + 1, num_steps + 1):
@@ -145,7 +145,7 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
                     random=random.bit_generator.state,
                     losses=onp.array(losses)))
             if store.rank == 0 and step in wait_at and (
-                    f'\n{step},' not in before):
+                    f'\n{step},' not in log_before):
                 time.sleep(WAIT)
     return Trained([param.asnumpy() for param in params], losses,
                    num_steps - first)

@@ -74,8 +74,8 @@ def _end_of_record(file):
     """Stop MXNet's profiler and return the marks that it has written."""
     profiler.set_state('stop')
     profiler.dump()
-    text = file.read_text().strip()
-    file.write_text('')  # the next record is appended
+    text = file.read_text('utf-8').strip()
+    file.write_text('', 'utf-8')  # the next record is appended
     if not text.startswith('{'):  # a later record lacks the opening
         text = '{"traceEvents": [' + text.lstrip(',')
     try:

@@ -2,10 +2,10 @@
 # MXNet's parameter server on several machines, without d2lps. Run this once
 # for each process, the scheduler last. Before, read docs/several-machines.md:
 #
-#   export HEAD=10.0.0.1 SERVERS=1 WORKERS=2
+#   export PATH=~/d2lps/.venv/bin:$PATH HEAD=10.0.0.1 SERVERS=1 WORKERS=2
 #   ROLE=server bash mxnet_by_hand.sh
-#   ROLE=worker bash mxnet_by_hand.sh train.py --lr 0.1
-#   ROLE=worker bash mxnet_by_hand.sh train.py --lr 0.1
+#   ROLE=worker bash mxnet_by_hand.sh mine.py --lr 0.1
+#   ROLE=worker bash mxnet_by_hand.sh mine.py --lr 0.1
 #   ROLE=scheduler bash mxnet_by_hand.sh
 #
 # HEAD     IPv4 address of the scheduler's machine, as the others reach it

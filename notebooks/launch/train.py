@@ -56,7 +56,7 @@ class Text(Dataset):
         self.length = length
 
     def __len__(self):
-        return len(self.bytes) - self.length
+        return max(0, len(self.bytes) - self.length)
 
     def __getitem__(self, start):
         part = self.bytes[start:start + self.length + 1]

@@ -34,7 +34,7 @@ KERNEL = 'micropip', 'ssl', 'sqlite3', 'jedi', 'ipython'  # its own needs
 # From the package index, and Jinja2 for tables with a style of their own.
 PURE = 'comm', 'ipywidgets', 'jinja2', 'markupsafe', 'networkx'
 # It has no wheel that fits each machine; without a compiler, it becomes one.
-MADE = 'markupsafe'
+FROM_SOURCE = 'markupsafe'
 # What notebooks link to, import or read.
 BESIDE = ('README.md', 'docs/pictures', 'notebooks/results',
           'notebooks/pictures', 'notebooks/larger_models', 'notebooks/launch')
@@ -105,7 +105,7 @@ def wheels(tools, to):
             names = Path(new, 'wheels.txt')
             names.write_text('\n'.join(entries))
             run(tools / 'bin' / 'python', '-m', 'pip', 'wheel', '--no-deps',
-                '--only-binary', ':all:', '--no-binary', MADE,
+                '--only-binary', ':all:', '--no-binary', FROM_SOURCE,
                 '--no-build-isolation', '--require-hashes', '-r', names,
                 '-w', Path(new, 'wheels'), CC='false')
             shutil.move(Path(new, 'wheels'), kept)

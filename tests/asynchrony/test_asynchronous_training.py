@@ -135,7 +135,11 @@ def test_a_backup_server_takes_the_first_and_drops_the_late():
 
 @pytest.mark.parametrize('call, message', [
     (lambda: followed(plan_of('sync'), divide=True), '^divide is for plans'),
-    (lambda: follow('plan', 0.1), '^plan must be a Plan')])
+    (lambda: follow('plan', 0.1), '^plan must be a Plan'),
+    (lambda: BackupServer(devices(1)[0], 2, 1).push('x', 0, np.ones(1)),
+     "^key 'x' is not on this server"),
+    (lambda: DividingServer(devices(1)[0], 2, 1).push('x', 0, np.ones(1)),
+     "^key 'x' is not on this server")])
 def test_a_wrong_argument_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

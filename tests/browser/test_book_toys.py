@@ -44,7 +44,7 @@ def calls(chapter):
 
 def drawn_before(chapter):
     """As the notebook's cells call them."""
-    with widgets.caught() as toys:
+    with widgets.collected_toys() as toys:
         for name, source in calls(chapter):
             if name not in STILL:
                 eval(source, {'pictures': pictures, 'd2lps': d2lps})

@@ -251,6 +251,7 @@ WRONG = [
     ("kv.init('w', out)", "'w' is initialised already"),
     ("kv.push('w', np.zeros(4))", 'must have shape (3,); it was (4,)'),
     ("kv.push('w', out.astype('float64'))", 'float32'),
+    ("kv.pushpull('w', np.zeros(4))", "value for key 'w' must have shape"),
     ("kv.set_optimizer('sgd')", 'must be one of mx.optimizer'),
     ("kv.set_updater(3)", 'must be a function'),
     ("kv.set_gradient_compression({'type': '2bit'})",

@@ -274,6 +274,29 @@ def test_ctrl_c_and_again(shared, monkeypatch):
         assert well(shared)
 
 
+def test_one_interruption_stops_all_calls(shared):
+    """Also that which begins when the first has stopped."""
+    calls = [later(lambda: shared.run(time.sleep, HANGS)) for _ in range(2)]
+    assert wait_for(lambda: len(shared._supervisor.busy()) == 3
+                    and shared._supervisor._called['worker 0'] == 2)
+    shared.interrupt()
+    for call in calls:
+        with pytest.raises(WorkerError, match='KeyboardInterrupt'):
+            call.result(HANGS)
+    assert well(shared)
+
+
+def test_a_call_that_does_not_begin_is_not_said_to_go_on(monkeypatch):
+    monkeypatch.setattr('d2lps.cluster.cluster.BEGIN', 0)
+    with Cluster(1, 0) as c:
+        monkeypatch.setattr(c._supervisor, 'busy', dict)
+        call = later(lambda: c.run(time.sleep, HANGS))
+        assert wait_for(c._supervisor.called)
+        c.interrupt()
+        with pytest.raises(ClusterError, match='worker 0 did not begin the '):
+            call.result(HANGS)
+
+
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 

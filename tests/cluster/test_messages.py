@@ -7,6 +7,7 @@ def test_a_message_comes_back_from_its_line():
     sent = [messages.Begin('/tmp', ['a'], {'delay': 0.1}),
             messages.Start(3, 'worker', 1, {'RANK': '1'}, 0, True),
             messages.Answer(7, missing=[['w', 2]]), messages.Beat(),
+            messages.Done(4, 'late', wait=(2, 1, False)),
             messages.Said(3, [messages.to_line(messages.Freed())])]
     for message in sent:
         line = messages.to_line(message)

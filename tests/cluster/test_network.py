@@ -1,6 +1,7 @@
 """The slow network lab: what it permits, carries, counts and leaves behind."""
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -158,6 +159,16 @@ def test_time_traffic_and_order():
     assert there and all(address.endswith('0A', 0, 8) for address in there)
     assert all(address.ip == '127.0.0.1' for address in here)
     leaves_nothing(*used)
+
+
+@needs_network
+def test_a_slow_transfer_is_no_death_but_a_stopped_server_is():
+    with Cluster(1, 1, timeout=2, network=Network(1e5)) as c:
+        [(_, _, [seconds])] = c.run(push_and_pull, 50_000)
+        assert seconds > 2
+        c.kill('server 0', signal.SIGSTOP)
+        with pytest.raises(ClusterError, match='got no answer from the serv'):
+            c.run(push_and_pull, 1)
 
 
 @pytest.mark.full

@@ -61,7 +61,7 @@ def test_a_record_gives_what_was_written(record, capsys):
     array, other = known.view['y']
     assert array.dtype == float and array.tolist() == [[0, 1], [2, 3]]
     assert other == {'a': [1.5]}
-    assert known.traffic() == {'worker 0': [10, 20]}
+    assert known.traffic() == {'worker 0': (10, 20)}
     said = capsys.readouterr().out
     assert said.startswith('(recorded elsewhere: numpy ')
     assert '[worker 0] hello\n' in said
@@ -101,7 +101,7 @@ def test_with_a_word_in_the_environment_it_writes(tmp_path, monkeypatch):
         cluster.run(os.getpid)
     found = json.loads(path.read_text())
     assert found['from'].startswith('mxnet 1.9.1, ')
-    assert [*found['calls']] == ['getpid']
+    assert [*found['calls']] == [key_of(os.getpid, [])]
 
 
 def test_what_is_missing_is_named(record, no_torch):
@@ -113,28 +113,31 @@ def test_what_is_missing_is_named(record, no_torch):
 def test_without_a_private_network_ports_are_opened_only_if_told_so(
         record, monkeypatch):
     """Other users of this machine could reach them."""
-    monkeypatch.setattr(recorded, 'network_problem',
-                        lambda delay=0: 'the slow network is not to be had')
-    found = cluster_or_record(str(record), 1, ['mxnet'], network=NETWORK)
+    asked = []
+    monkeypatch.setattr(recorded, 'network_problem', lambda delay=0: (
+        asked.append(delay) or 'the slow network is not to be had'))
+    monkeypatch.setattr(recorded, 'has', lambda library: True)
+    found = cluster_or_record(str(record), 1, network=NETWORK)
     assert isinstance(found, Record)
     assert ('the slow network is not to be had. Without it, PyTorch would '
             'listen') in repr(found) and 'loopback=True' in repr(found)
-    with cluster_or_record(str(record), 1, ['mxnet'], network=NETWORK,
+    with cluster_or_record(str(record), 1, network=NETWORK,
                            loopback=True) as cluster:
         assert isinstance(cluster, Cluster)
         with pytest.raises(ValueError, match='network'):
             cluster.traffic()
+    assert len(asked) == 2  # it takes a moment
 
 
-def test_where_only_the_network_is_missing(record, monkeypatch):
+@pytest.mark.parametrize('needs', [[], ['mxnet']])
+def test_where_only_the_network_is_missing(needs, record, monkeypatch):
     """No library listens on ports then, and nothing is said of them."""
-    with cluster_or_record(str(record), 1, []) as cluster:
-        assert isinstance(cluster, Cluster)
     monkeypatch.setattr(recorded, 'network_problem',
                         lambda delay=0: 'the slow network is not to be had')
-    found = cluster_or_record(str(record), 1, [], network=NETWORK)
+    found = cluster_or_record(str(record), 1, needs, network=NETWORK)
     assert isinstance(found, Record)
     assert repr(found).startswith('the slow network is not to be had. ')
+    assert 'PyTorch' not in repr(found)
 
 
 def test_where_nothing_can_fork(record, monkeypatch):
@@ -264,6 +267,20 @@ def test_other_arguments_or_other_code_are_not_run(
     assert known.run(learned, [1]) is None
     assert capsys.readouterr().out == (
         3 * 'Not run: MXNet is not installed here.\n')
+
+
+def test_workers_are_not_said_to_have_run_other_code(record, monkeypatch):
+    class MadeUp:
+        num_workers = 2
+
+        def run(self, function, *args, **kwargs):
+            return [[1]] * 2
+    Recorder(MadeUp(), str(record), []).run(learned, [1], lr=0.2)
+    known = Record(str(record), 'no fork')
+    assert known.run(learned, [1], 0.2) == [[1], [1]]
+    assert known.run(learned, [1]) is None
+    monkeypatch.setattr(recorded.inspect, 'getsource', lambda _: 'changed')
+    assert known.run(learned, [1], 0.2) is None
 
 
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)

@@ -261,6 +261,17 @@ def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():
             c.view['x']
 
 
+def test_what_was_no_death_does_not_leave_no_worker():
+    with Cluster(1, 0, restarts=3) as c:
+        c.kill('worker 0')
+        assert wait_for(lambda: c.deaths)
+        c.run(len, 'ab')
+        c._supervisor.fail('it was interrupted twice')
+        with pytest.raises(ClusterError, match='All deaths: worker 0 was '
+                           r'ended by SIGKILL\.$'):
+            c.check()
+
+
 # Elastic.
 def test_workers_that_are_lost_for_good(tmp_path, capsys):
     path = tmp_path / 'done'

@@ -31,15 +31,23 @@ def test_arrays_arrive(make):
 def test_what_does_not_arrive_is_named():
     plan = all_to_all.direct(3)
     cut = Schedule(plan.rounds[:1], 3, weights=plan.weights)
-    with pytest.raises(ScheduleError, match='device 2 lacks the data of'):
+    with pytest.raises(ScheduleError, match='device 2, chunk 2: not the data '
+                                            'of device 0, once and alone'):
         all_to_all.check(cut)
 
 
 def test_sums_are_no_exchange():
     added = Schedule([[Send(0, 1, 1, True)], [Send(1, 0, 2, False)]], 2,
                      weights=[0, 1, 1, 0])
-    with pytest.raises(ScheduleError, match='device 1 lacks'):
+    with pytest.raises(ScheduleError, match='device 1, chunk 1: not the data'):
         all_to_all.check(added)
+
+
+def test_plans_too_large_to_count_are_checked():
+    plan = all_to_all.direct(101)
+    assert all_to_all.check(plan) is plan
+    with pytest.raises(ScheduleError, match='not the data of'):
+        all_to_all.check(Schedule(plan.rounds[1:], 101, weights=plan.weights))
 
 
 def test_equal_sizes_take_what_a_card_carries():

@@ -303,7 +303,7 @@ def test_check_finds_every_mistake_and_no_others(case):
 
 @pytest.mark.parametrize('rounds, message', [
     ([[Send(0, 1, 0, True)]],
-     'test: after round 0, device 0, chunk 0: the part of device 1 is miss'),
+     'test: in the end, device 0, chunk 0: nothing arrived'),
     ([[Send(0, 1, 0, True)] * 2, [Send(1, 0, 0, False)]],
      'after round 1, device 1, chunk 0: the part of device 0 is counted 2 '),
     ([[Send('cpu', 1, 0, True)]],

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from clusters import HANGS, wait_for
 from d2lps.collectives import Schedule, Send, strategies, travel
+from d2lps.cluster import Network
 from d2lps.cluster.peers import joining
 from d2lps.cluster.peers.exchange import (PeerError, Peers, PlanError)
 from d2lps.collectives.schedule import ScheduleError
@@ -529,6 +530,12 @@ def test_strangers_that_connect(crew, stranger):
     for address in c.addresses:  # nobody listens any more
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(joining.place_of(address)[1], 5)
+
+
+def test_a_worker_behind_a_long_delay_is_no_stranger():
+    """Its proof comes after two delays."""
+    with pytest.raises(ValueError, match='^delay'):
+        Network(delay=joining.STRANGER / 2)
 
 
 def test_a_socket_is_its_users_own(crew, tmp_path):

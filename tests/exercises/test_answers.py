@@ -86,3 +86,7 @@ def test_an_answer_loses_the_parts_that_it_should(
     assert {part for part, *_ in said} == answer.loses, said
     if answer.loses:
         assert any(kind == 'hidden' for _, kind, _ in said)
+    # Its mistake is what the title says, not a name that is gone.
+    for error in 'AttributeError', 'ImportError', 'NameError':
+        assert error in answer.title or not any(
+            error in message for *_, message in said), said

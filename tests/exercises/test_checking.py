@@ -18,6 +18,8 @@ from d2lps.exercises.checking import (Check, Differs, Wrong, compare, in_time,
                                       judge_notes, numbers, returned,
                                       take_notes, unchanged, whole_numbers,
                                       without)
+from d2lps.exercises.hung_ring import senders
+from d2lps.exercises.unknown_rings import rings_left
 from d2lps.missing import NoMXNet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -188,8 +190,38 @@ def other(n):
     return tree(n)
 
 
+def with_another_name(n):
+    import d2lps.collectives.strategies as plans
+    return [plans.tree(k) for k in range(n)]
+
+
+def by_its_whole_name(n):
+    import d2lps.collectives.strategies
+    return d2lps.collectives.strategies.tree(n)
+
+
+class Attributes:
+    """Its own attributes have the name of a forbidden function."""
+    def __init__(self, plan):
+        self.tree, self.best = plan.tree, strategies.ring(3).tree
+
+
+def without_a_name(cables):
+    return rings_left(cables)
+
+
+class InALoop:
+    def search(self, tables):
+        return [rings_left(table) for table in tables]
+
+
+def given_to_students(plan):
+    return senders(plan, 0, 1)
+
+
 @pytest.mark.parametrize('answer', [by_name, inside, through_another,
-                                    InAMethod])
+                                    InAMethod, with_another_name,
+                                    by_its_whole_name])
 def test_a_function_that_gives_the_answer_is_seen_by_its_name(answer):
     with pytest.raises(Wrong, match='`tree` of d2lps is used'):
         without(answer, strategies.tree)
@@ -198,8 +230,75 @@ def test_a_function_that_gives_the_answer_is_seen_by_its_name(answer):
 def test_what_judges_is_refused_and_all_else_allowed():
     with pytest.raises(Wrong, match='`numpygroup` of d2lps is used'):
         without(judging)
+    for function in without_a_name, InALoop:
+        with pytest.raises(Wrong, match='`rings_left` of d2lps is used'):
+            without(function)
+    assert '`rings_left` of d2lps is used' in said(rings_left)
+    for right in Attributes, given_to_students:
+        without(right, strategies.tree)
     without(other, strategies.tree)  # the student's own function `tree`
     without(print, strategies.tree)
+
+
+def test_what_the_tasks_give_to_students_is_all_that_answers_may_use():
+    given = {name for task in (LIST.parent / 'tasks').glob('*.ipynb')
+             for names in re.findall(
+                 r'"from d2lps\.exercises\.\w+ import ([\w, ]+)',
+                 task.read_text('utf-8')) for name in names.split(', ')}
+    constants = {name for name in given if name.isupper()}
+    assert given - constants == {*checking.GIVEN}
+
+
+def test_an_answer_that_catches_all_errors_is_stopped_nevertheless():
+    def run(answer, n, gpus):
+        with in_time(0.05, lambda: 'too late'):
+            return answer(n)
+
+    def errors(n):
+        end = time.process_time() + 9
+        while time.process_time() < end:
+            try:
+                grow()
+            except Exception:
+                pass
+
+    def everything(n):
+        try:
+            grow()
+        except:  # noqa: E722
+            return 2 * n
+
+    start = time.process_time()
+    for answer in errors, everything:
+        assert said(answer, TWICE._replace(run=run)) == 'n = 3: too late.'
+    assert time.process_time() < start + 8
+
+
+def test_too_large_notes_are_told_as_that(monkeypatch):
+    handed = []
+    monkeypatch.setattr('IPython.display.display',
+                        lambda data, raw: handed.append(data[checking.NOTES]))
+    monkeypatch.setattr(checking, 'MOST_NOTES', 10)
+    checking.hand_over(take_notes(TWICE, lambda n, gpus: 2 * n, CASES))
+    with pytest.raises(Wrong, match='^your function returned far too many'):
+        judge_notes(TWICE, *handed, CASES)
+
+
+def test_a_fault_in_our_lines_is_not_told_as_the_students(capsys):
+    def run(answer, n, gpus):
+        return returned(answer, n)[0]
+
+    def judge(notes, n, gpus):
+        return {}[notes]
+
+    assert said(lambda n: 5, TWICE._replace(run=run)).startswith(
+        'n = 3: your function stopped with TypeError')  # in this file
+    assert 'could not be read (KeyError: 6)' in said(
+        lambda n, gpus: 2 * n, TWICE._replace(judge=judge))
+    assert 'your function stopped with TypeError' in said(lambda: 5)
+    checking.picture('where-keys-go', lambda sizes, n: [(0, 8, 0, 5)])
+    assert capsys.readouterr().out.startswith(
+        'No picture yet: your answer could not be read (IndexError')
 
 
 needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12),

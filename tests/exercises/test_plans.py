@@ -5,7 +5,8 @@ import pytest
 
 from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks, tree
-from d2lps.exercises.checking import Differs, Wrong, check, judge_notes
+from d2lps.exercises.checking import (Differs, Wrong, check, judge_notes,
+                                      take_notes)
 
 RIGHT = {'rounds': [[[1, 0, 0, True]], [[0, 1, 0, False]]], 'weights': [1],
          'is_schedule': True}
@@ -29,7 +30,7 @@ def test_a_right_plan_passes():
     {'weights': []}, {'weights': [float('nan')]}, {'weights': [-1]},
     {'weights': 1}], ids=str)
 def test_what_is_no_plan_is_refused(changes):
-    with pytest.raises(Wrong, match='could not be judged'):
+    with pytest.raises(Wrong, match='could not be read'):
         judge(**changes)
 
 
@@ -111,6 +112,14 @@ def test_the_time_that_is_told_is_the_time_of_this_plan():
         strategies.ring(8), 8)
     time.judge(notes, **time.cases[0])
     assert time.says(notes, **time.cases[0]).endswith('takes 17.6 ms.')
+
+
+def test_an_error_of_the_students_own_is_not_told_as_the_chapters():
+    def answer(n):
+        raise ValueError('round 1 of mine')
+
+    notes = take_notes(tree.CHECKS['sum'], answer, [{'n': 2}])
+    assert 'your function stopped with ValueError: round 1 of mine' in notes
 
 
 @pytest.mark.parametrize('as_list', [False, True])

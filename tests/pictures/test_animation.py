@@ -185,7 +185,7 @@ def test_layouts_are_the_machines_own():
     assert len({round(np.hypot(*xy)) for xy in ring.values()}) == 1
     down = at(SWITCH8, sch.tree(8), layout='tree')
     assert down[0][1] < down[1][1] == down[2][1] < down[6][1] < down[7][1]
-    standing = layout.standing(topology.cluster(2, 2))
+    standing = layout.still_layout(topology.cluster(2, 2))
     (x, _, wide, *_, one), (right, *_, two) = standing.frames
     assert (one, two) == ('machine 0', 'machine 1') and x + wide < right
     for link in topology.cluster(2, 2).links:  # no cable crosses another
@@ -199,7 +199,7 @@ def test_what_loops_shows_the_same_as_what_plays_twice():
     """The simulator's times, as shares of a cycle without end."""
     animation = pictures.animate(*USES['gather, sharded'][0])
     loop = animation.looping().svg()
-    clock = Looping(animation.seconds, animation.clock.longer)
+    clock = Looping(animation.seconds, animation.clock.real_seconds)
     frames = dict(re.findall(r'@keyframes (t\d+)\{(.*?\})\}', loop))
     rules = dict(re.findall(r'\.(t\d+)\{[^}]*animation:(t\d+)', loop))
     seen = 0

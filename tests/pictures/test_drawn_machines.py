@@ -16,6 +16,7 @@ from d2lps.collectives.machines.wiring import Wiring
 from d2lps.collectives.topology import P3_CABLES, rings_of
 from d2lps.pictures.drawing import width_of
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
+from d2lps.pictures.style import BLUE, GRAY
 from d2lps.pictures.toys import explore_gpu_machine
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -393,3 +394,14 @@ def test_it_is_drawn_where_one_says_and_a_bad_number_is_called_so():
         ax.get_title('left').replace('\n', ' '))
     with pytest.raises(ValueError, match='no busbw'):
         pictures.plot_expected(found, log(1e9)[['size']])
+
+
+def test_a_ring_over_cables_has_as_many_lines_as_it_takes():
+    cables, ring = 2 * (1 - np.eye(3, dtype=int)), ([0, 1, 2], 1)
+    svg = pictures.draw_cables(cables, [ring]).svg()
+    lines = re.findall('<path [^>]*stroke="([^"]*)"', svg)
+    assert sorted(lines) == sorted(3 * [BLUE, GRAY])
+    for table, rings in (0 * cables, [ring]), (cables, 3 * [ring]), (
+            cables, [([0, 3], 1)]), (cables, [([0, 1, 0, 2], 1)]):
+        with pytest.raises(ValueError, match=r'^rings(\[0\])?'):
+            pictures.draw_cables(table, rings)

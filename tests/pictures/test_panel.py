@@ -43,7 +43,7 @@ def test_progress_is_what_was_written_so_far(tmp_path, text, rows):
 @pytest.mark.parametrize('rows, deaths, words', [
     ([], [(5.0, 'worker 0')], ('0 of 10 steps, 0 of them done again.',
                                'worker 0 died after 0.0 seconds.')),
-    ([(1, 3, 100), (2, float('inf'), 101), (2, 2, 107)], [(102.5, 'server 1')],
+    ([(1, 3, 100), (2, 9, 101), (2, 2, 107)], [(102.5, 'server 1')],
      ('2 of 10 steps, 1 of them done again.',
       'server 1 died after 2.5 seconds.'))])
 def test_steps_done_again_and_deaths_are_told(readable, rows, deaths, words):

@@ -10,17 +10,17 @@ from d2lps import (Traffic, devices, figures, get_params, init_params, nbytes,
                    pictures)
 from d2lps.asynchrony.clock import Point, virtual_clock
 from d2lps.collectives import simulate, topology
+from d2lps.collectives.hanging import carry_out
 from d2lps.kvstore import KVStore, Server
-from d2lps.pictures import (asynchrony, message_plots, recovery, rows,
+from d2lps.pictures import (asynchrony, message_plots, meter, recovery, rows,
                             widgets)
 from d2lps.pictures.controls import values_of
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.parameter_servers import predicted_seconds, simulated
 from d2lps.pictures.toys import (explore_devices, explore_keys,
-                                 explore_latency, explore_meter,
-                                 explore_pipeline, explore_plans,
-                                 explore_rounding, explore_splits,
-                                 explore_store, explore_sums)
+                                 explore_latency, explore_pipeline,
+                                 explore_plans, explore_rounding,
+                                 explore_splits, explore_store, explore_sums)
 from d2lps.pictures.toys.explore_plans import PLANS, STEPPED
 from d2lps.recovery import position
 from d2lps.training import data_parallel, partition
@@ -31,7 +31,7 @@ TOYS.remove('explore_store')  # its buttons act on a store: see below
 
 @pytest.mark.parametrize('name', TOYS)
 def test_a_toy_renders_and_follows_each_control(name, readable):
-    with widgets.caught() as toys:
+    with widgets.collected_toys() as toys:
         getattr(pictures, name)()
     [toy] = toys
     values, seen, heights, drawn = values_of(toy.controls), {}, set(), {}
@@ -303,7 +303,7 @@ def test_bars_are_as_long_as_the_costs():
 
 @pytest.mark.parametrize('way, k', [(NETWORK, 2), (LAYER, 3)])
 def test_a_meter_measures_what_was_worked_out(way, k, monkeypatch):
-    measured = explore_meter.Meter(partition.LAYERS)
+    measured = meter.Meter(partition.LAYERS)
     monkeypatch.setattr(partition, 'LAYERS', measured.layers)
     for name in 'all_gather', 'reduce_scatter':
         monkeypatch.setattr(partition, name,
@@ -391,7 +391,7 @@ def test_pieces_use_both_directions(m, n):
 
 
 def test_the_toy_leaves_room_for_one_server_a_worker():
-    with widgets.caught() as toys:
+    with widgets.collected_toys() as toys:
         pictures.explore_parameter_servers(num_workers=2, num_servers=128)
     values = values_of(toys[0].controls)
     row = toys[0].draw(**{**values, 'colocated': True})
@@ -440,7 +440,7 @@ def test_who_waits_is_what_a_run_by_hand_finds(name):
     plan = message_plots.HUNG[name](8)
     for late in 0, 2, 5:
         for stops in range(1, len(plan.rounds) + 1):
-            found = message_plots._waits(plan, late, stops)
+            found = carry_out(plan, {late: stops})
             assert found == by_hand(plan, late, stops), (late, stops)
 
 

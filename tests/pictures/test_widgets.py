@@ -5,7 +5,7 @@ from pathlib import Path
 import ipywidgets
 import pytest
 
-from d2lps.pictures import widgets
+from d2lps.pictures import board, widgets
 from d2lps.pictures.controls import NOT_RUN, checkbox, choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 
@@ -89,6 +89,39 @@ def test_the_newest_value_wins(shown):
     assert alts(shown) == ['1', '2', '5']
 
 
+def test_what_moves_between_two_steps_of_a_picture_is_drawn_last(shown):
+    """After the values were read, and while a picture is published."""
+    moves = {3: 4, 5: 6}  # a value, and the next one, of another thread
+
+    def move(value):
+        if value in moves:
+            mover = threading.Thread(target=setattr, args=(
+                toy.widgets['n'], 'value', moves.pop(value)))
+            mover.start()
+            mover.join(10)
+            assert not mover.is_alive()
+
+    def most(n, k):
+        if n == 3:
+            move(n)
+        return 9
+
+    toy = board.LivePicture(lambda n, k: picture(str(n)), {
+        'n': steps(9, 1, 'n'), 'k': steps(most, 1, 'k')})
+    publish = toy._shown.update
+
+    def update(drawing):
+        move(int(drawing.alt))
+        publish(drawing)
+
+    toy._shown.update = update
+    toy.widgets['n'].value = 3
+    toy.widgets['n'].value = 5
+    assert not moves
+    assert alts(shown)[-1] == '6' and '4' in alts(shown)
+    assert alts(shown).index('5') < alts(shown).index('6')
+
+
 def test_what_goes_wrong_is_shown_and_the_next_one_is_drawn(shown):
     def draw(n):
         if n == 1:
@@ -141,7 +174,7 @@ def test_a_picture_may_be_a_figure_and_follows_in_a_notebook(python):
 
 
 def test_toys_can_be_caught(shown):
-    with widgets.caught() as toys:
+    with widgets.collected_toys() as toys:
         widgets.live_picture(lambda n, k: picture(f'{n}'), {
             'n': choose([1, 2], 1, 'servers'),
             'k': steps(lambda n, k: 3 * n, 9, 'round')})

@@ -76,6 +76,17 @@ def test_activations_are_those_of_korthikanti():
             sbh * by_paper), division
 
 
+def test_full_recomputation_keeps_inputs_and_the_layer_in_work():
+    """The layer has its scores: 34 s b h + 5 a s^2 b bytes."""
+    s, b, h, a, layers, micro_batches = 2048, 4, 12288, 96, 48, 2
+    need = memory(GPT3_175B, Division(
+        pipeline=2, micro_batch=b, micro_batches=micro_batches, flash=False,
+        recompute='full'))
+    inputs = micro_batches * layers * 2 * s * b * h
+    assert need.activations == pytest.approx(
+        inputs + 34 * s * b * h + 5 * a * s ** 2 * b)
+
+
 def test_the_first_stage_keeps_as_many_micro_batches_as_stages():
     one = memory(SMALL, Division(pipeline=4, micro_batches=1)).activations
     four = memory(SMALL, Division(pipeline=4, micro_batches=16)).activations
@@ -333,3 +344,12 @@ def test_published_runs_are_what_their_sources_say():
     assert (runs[['data', 'tensor', 'pipeline', 'context']].prod(axis=1)
             == runs.gpus).all()
     assert (runs.source != '').all() and (runs.verified != '').all()
+
+
+@pytest.mark.parametrize('gpu, gigabits', [
+    (A100, 200), (H100, 400), (H200, 400), (B200, 400), (B300, 800),
+    (GB200, 400)], ids=lambda value: getattr(
+        value, 'name', str(value)))
+def test_a_gpu_has_the_card_of_its_servers(gpu, gigabits):
+    """One for each GPU. What it carries is a little less than its name."""
+    assert 0.9 * gigabits < 8 * gpu.network / 1e9 <= gigabits

@@ -179,8 +179,11 @@ def test_damaged_ones_do_not_push_out_the_good(saved):
     with Checkpoint(saved, keep=2) as c:
         c.save(4, a_state(4))
     path_of(saved, 4).write_bytes(b'')  # and this goes bad, too
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match='checkpoint of step 1 is loaded'):
         assert same(Checkpoint(saved).load(), 1)
+    path_of(saved, 1).write_bytes(b'')
+    with pytest.warns(UserWarning, match='step-0*1.* No good ch'):
+        assert Checkpoint(saved).load() is None
 
 
 # Another network, another order.

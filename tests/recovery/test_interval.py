@@ -51,5 +51,6 @@ def test_the_least_expectation_is_where_daly_found_it(minutes, best):
 
 @pytest.mark.parametrize('function', [exact_overhead, simulated_overhead])
 def test_what_never_ends_is_refused(function):
-    with pytest.raises(ValueError, match='^interval .* take a smaller'):
-        function(10_000, 1, 1000)
+    for call in (10_000, 1, 1000), (4000, 1, 1000, 2000):
+        with pytest.raises(ValueError, match='^interval .* take a smaller'):
+            function(*call)

@@ -21,6 +21,7 @@ from handins import (
 )
 
 from teaching import walls
+from teaching.course import Course
 from teaching.grade import main
 from teaching.grading import (LOCK, _judging_code, alone_in,
                               folder_for_results)
@@ -39,6 +40,15 @@ def test_submissions_are_never_emptied(tmp_path):
     with pytest.raises(ValueError, match='TO must be a new folder'):
         folder_for_results(other, tmp_path / 'in')
     assert (other / 'thesis.txt').exists() and (anna / 'tree.ipynb').exists()
+
+
+def test_what_a_teacher_adds_to_the_settings_of_a_course_stays(tmp_path):
+    course = Course.make(tmp_path, [])
+    with open(course.folder / 'nbgrader_config.py', 'a') as config:
+        config.write("c.Exchange.root = '/exchange'\n")
+    Course.open(tmp_path, [])
+    text = (course.folder / 'nbgrader_config.py').read_text()
+    assert text.endswith("c.Exchange.root = '/exchange'\n")
 
 
 def test_results_depend_on_the_lesson_that_judges_them():
@@ -146,6 +156,7 @@ def test_what_is_missing_stays_and_what_nobody_asked_for_does_not_count(
     assert '2 students, 1 notebook graded' in said
     assert second['bob', 'minibatch']['points'] == '10'
     assert second['ada', 'minibatch']['points'] == '0'
+    assert ('ada', 'minibatch') not in graded(tmp_path)
 
 
 @pytest.mark.full

@@ -1,7 +1,7 @@
 """Late days: against due dates, by the times in timestamp.txt."""
 import pytest
 
-from teaching import late
+from teaching import byhand, late
 from teaching.records import Result, Verdict
 
 DUE = {'tree': '2026-11-20T18:00:00+00:00'}
@@ -46,3 +46,13 @@ def test_what_late_days_cost(percent, time, days, points, remark):
     assert (applied.days, round(applied.points, 9), applied.remarks) == (
         days, points, [remark] if remark else [])
     assert round(applied.points + applied.penalty, 9) == 8
+
+
+def test_points_by_hand_lose_nothing():
+    """Canvas does not say how late, so a teacher gives the points by hand."""
+    corrected = byhand.applied(result(late.MARKED), byhand.ByHand(
+        {'check-sum': 7.}, [], False))
+    applied = late.Rules(DUE, 10).applied(corrected)
+    assert (applied.points, applied.penalty, applied.days) == (7, 0, 1)
+    assert applied.remarks[-1].endswith(
+        'costs nothing, because points are by hand')

@@ -5,7 +5,7 @@ import importers
 import pytest
 
 from teaching import lms
-from teaching.records import Called, Result
+from teaching.records import FolderName, Result
 
 CANVAS = '''\
 Student,ID,SIS User ID,SIS Login ID,Section,Intro (71),tree (72),Final Score
@@ -41,8 +41,8 @@ def fill_in(folder, text, points, people=None):
         Result(student, exercise, of_exercise, 10., [], [])
         for student, both in points.items()
         for exercise, of_exercise in zip(('tree', 'buckets'), both)],
-        {student: Called(*called)
-         for student, called in (people or {}).items()},
+        {student: FolderName(*folder_name)
+         for student, folder_name in (people or {}).items()},
         ('tree', 'buckets'))
     return export.text(), '\n'.join(export.notes)
 
@@ -81,6 +81,15 @@ def test_moodles_worksheet_takes_the_sum(tmp_path):
         '201': 17.25, '202': 0}
     assert 'zoe, tree, buckets: not graded yet' in said
     assert 'Well done' in text and '"Friday, 20' in text
+
+
+def test_moodles_grade_is_that_of_what_a_student_handed_in(tmp_path):
+    text, said = fill_in(
+        tmp_path, WORKSHEET, {'ada@x.org': (10.,), 'gauss@x.org': (5., 5.)})
+    modified = dict.fromkeys(('201', '203', '204'), '-') | {
+        '202': 'Monday, 23 November 2026'}
+    assert importers.worksheet(text, 20, modified) == {'201': 20, '202': 10}
+    assert 'tree, buckets: 10 points here are 20 in exported.csv' in said
 
 
 def test_points_are_scaled_to_the_maximum_of_the_table(tmp_path):

@@ -29,14 +29,14 @@ def test_canvas_gives_one_folder_of_files(tmp_path):
                  'x_103_9007_helpers.py', 'kim_105_9009_helpers.py',
                  'grades_2026_11_all.csv'):
         (tmp_path / name).touch()
-    by_number = {submission.called.number: submission
+    by_number = {submission.folder_name.number: submission
                  for submission in read_all(tmp_path)}
     assert {number: submission.student
             for number, submission in by_number.items()} == {
         '101': 'lovelaceada_101', '102': 'müller_zoë_102', '103': 'x_103',
         '105': 'kim_105', 'aB3x9': 'anon_aB3x9', '12345': 'anon_12345'}
     kim = by_number.pop('105')
-    assert not kim.notebooks and kim.called.prefix == 'kim_105_9009_'
+    assert not kim.notebooks and kim.folder_name.prefix == 'kim_105_9009_'
     for submission in kim, by_number['103']:
         assert 'not read: helpers.py. An answer must' in (
             submission.remarks[''][0])
@@ -72,10 +72,10 @@ def test_moodle_gives_folders(tmp_path):
     (text / 'onlinetext.html').touch()
     (tmp_path / 'Kim Lee_14_assignsubmission_onlinetext_').mkdir()
     submissions = read_all(tmp_path)
-    assert [(submission.student, submission.called.number)
+    assert [(submission.student, submission.folder_name.number)
             for submission in submissions] == [
         ('Ada_B_13', '13'), ('Kim_Lee_14', '14'), ('Zoë_Müller_12', '12')]
-    assert submissions[2].called.folder == 'Zoë Müller_12'
+    assert submissions[2].folder_name.folder == 'Zoë Müller_12'
     assert all(not submission.remarks for submission in submissions)
 
 

@@ -8,6 +8,7 @@ import pytest
 from handins import TASKS, solution
 
 from teaching.course import STUB
+from teaching import release
 from teaching.release import main, without_link
 from teaching.walls import ROOT
 from d2lps.exercises.checking import EXERCISES
@@ -50,6 +51,12 @@ def test_no_line_of_a_solution_or_a_hidden_check(exercise):
     assert '### ' not in text and 'hidden(' not in text
     assert STUB.splitlines()[1].replace('"', '\\"') in text
     assert all(not cell.get('outputs') for cell in notebook.cells)
+
+
+def test_a_hidden_folder_of_jupyterlab_does_not_matter(tmp_path, monkeypatch):
+    (tmp_path / '.ipynb_checkpoints').mkdir()
+    monkeypatch.setattr(release, 'release', lambda to, _: to)
+    main(tmp_path)
 
 
 def test_another_folder_is_not_written_over(tmp_path):

@@ -13,6 +13,7 @@ from handins import (
 )
 from nbformat.v4 import new_output
 
+from teaching.executing import TEXT
 from teaching.results import Results, known_people
 from teaching.submissions import loose, read_all
 
@@ -34,6 +35,14 @@ def test_of_two_files_the_newer_is_graded_unless_it_is_a_stub(tmp_path):
         'handed in more than once: tree-2.ipynb was left out',
         'handed in more than once: tree.ipynb was left out']
     put(tmp_path, 'tree-1', 1, 1000)  # out of one archive
+    [ada] = read_all(tmp_path / 'in')
+    assert 'version = 0' in str(ada.notebooks['tree'])
+
+
+def test_a_newer_file_without_the_answer_does_not_win(tmp_path):
+    put(tmp_path, 'tree', 0, 1000)
+    hand_in(tmp_path, 'ada', '{"cells": []}', 'tree (1)')
+    hand_in(tmp_path, 'ada', '{"cells": []}', 'tree (2)')
     [ada] = read_all(tmp_path / 'in')
     assert 'version = 0' in str(ada.notebooks['tree'])
 
@@ -74,13 +83,13 @@ def test_a_folder_means_the_same_student_in_each_week(tmp_path):
         for name in names:
             (tmp_path / week / name).mkdir(parents=True)
     first = read_all(tmp_path / '1')
-    assert [(submission.called.folder, submission.student)
+    assert [(submission.folder_name.folder, submission.student)
             for submission in first] == [
         ('Ada', 'Ada'), ('a b', 'a_b'), ('a+b', 'a_b_'), ('a-b', 'a-b'),
         ('ada', 'ada_')]
     Results(tmp_path / 'out', first)
     second = read_all(tmp_path / '2', known_people(tmp_path / 'out'))
-    assert [(submission.called.folder, submission.student)
+    assert [(submission.folder_name.folder, submission.student)
             for submission in second] == [
         ('a+b', 'a_b_'), ('ada', 'ada_'), ('c', 'c')]
 
@@ -140,8 +149,9 @@ for i in range(100):
     get_ipython().display_pub.publish({'text/plain': 'z' * 3_000_000})
 """
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    _, verdicts, _ = executed(with_cell(answered(), code))
+    made, verdicts, _ = executed(with_cell(answered(), code))
     assert not any(verdict.wrong for verdict in verdicts)
+    assert len(str(made)) < 2 * TEXT
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 300_000  # KiB
 

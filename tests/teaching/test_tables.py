@@ -5,7 +5,7 @@ import io
 import pytest
 
 from teaching import spreadsheets
-from teaching.records import Called, Result, Submission
+from teaching.records import FolderName, Result, Submission
 from teaching.results import Results
 
 
@@ -17,7 +17,7 @@ def cells(text, separator=','):
     '=cmd()', '+1', '-1', '@x', '\t=x', ' =x', 'a;=x', 'a"=x', '\r=x'])
 @pytest.mark.parametrize('separator', [',', ';', '\t'])
 def test_no_cell_is_a_formula_wherever_lines_are_cut(text, separator):
-    table = spreadsheets.written([['ada', spreadsheets.safe(text), '1']])
+    table = spreadsheets.table_text([['ada', spreadsheets.safe(text), '1']])
     for row in cells(table, separator):
         assert not any(cell.strip(' "').startswith(('=', '+', '-', '@'))
                        for cell in row), row
@@ -28,9 +28,9 @@ def some(student, exercise, points, remarks=(), **more):
 
 
 def test_a_row_for_each_student(tmp_path):
-    people = [Submission('a_b', {}, {'': ['a link']}, Called('a∕b 🙂')),
-              Submission('bob', {}, {}, Called('bob')),
-              Submission('eve', {}, {}, Called('Eve =1'))]
+    people = [Submission('a_b', {}, {'': ['a link']}, FolderName('a∕b 🙂')),
+              Submission('bob', {}, {}, FolderName('bob')),
+              Submission('eve', {}, {}, FolderName('Eve =1'))]
     results = Results(tmp_path, people)
     results.add(some('a_b', 'tree', 7.5))
     results.add(some('a_b', 'buckets', None, ['not graded']))

@@ -73,5 +73,6 @@ def test_layer_partition_moves_every_layer_to_all_and_back(batch, k):
 
 
 def test_more_devices_than_channels_is_explained():
+    assert len(split_by_channel(init_params(), devices(10))) == 10
     with pytest.raises(ValueError, match='10'):
         split_by_channel(init_params(), devices(11))

@@ -1,4 +1,4 @@
-"""What is shown while a loop trains; `test_training` has the rest."""
+"""What is shown while a loop trains."""
 import pytest
 
 from d2lps.training import progress

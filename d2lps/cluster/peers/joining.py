@@ -22,7 +22,9 @@ GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
 MAGIC, PROOF = b'd2lps 1\n', 32  # PROOF: bytes
 WELCOME = b'!'  # the last byte: the listener accepts this connection
 MOST_PATH_BYTES = 100  # bytes of the path of a Unix socket; a Mac takes 103
-STRANGER = 2.0  # seconds for a new connection to prove itself
+# Seconds for a new connection to prove itself. Our greeting and its proof take
+# two delays of the network, and a `Network` may have one of 10 s.
+STRANGER = 25.0
 AGAIN = 0.01  # seconds until the next try
 
 

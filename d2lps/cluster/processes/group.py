@@ -17,7 +17,7 @@ from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.lines import Inlet, serve
 from d2lps.cluster.processes.process import (Heard, KeeperConnection,
                                              Process, Watched, how_it_ended)
-from d2lps.cluster.processes.shortage import advice_for, needs
+from d2lps.cluster.processes.shortage import advice_for, explain_shortage
 from d2lps.cluster.processes.sockets import make_folder, tidy
 
 T = TypeVar('T')
@@ -77,7 +77,7 @@ class Group(threading.Thread):
         self._ended, self._pid = False, os.getpid()
         self._looked = time.monotonic()
         self._lock = threading.Lock()  # nothing is put in after the end
-        with ExitStack() as undo, needs('a cluster cannot start'):
+        with ExitStack() as undo, explain_shortage('a cluster cannot start'):
             self._selector = selectors.DefaultSelector()
             undo.callback(self._selector.close)
             woken, wake = os.pipe()

@@ -52,7 +52,7 @@ def load(store: bool = True) -> None:
             del sys.modules[name]
 
 
-class NoServers(dict):
+class NoDistStores(dict):
     """The table that `mx.kv.create` reads: {kind: function for a store}.
 
     (By itself MXNet says 'Check notnull', and at the second try it hangs.)
@@ -82,7 +82,7 @@ class Storeless:
         def load_and_change(module):
             load(module)
             stores = module.kvstore.KVStoreBase
-            stores.kv_registry = NoServers(stores.kv_registry)
+            stores.kv_registry = NoDistStores(stores.kv_registry)
         spec.loader.exec_module = load_and_change
         return spec
 

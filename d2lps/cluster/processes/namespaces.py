@@ -30,7 +30,7 @@ class NotPermitted(Exception):
 
 
 @contextmanager
-def needs(feature: str) -> Iterator[None]:
+def explain_refusal(feature: str) -> Iterator[None]:
     """Explain the kernel's refusal of what the slow network needs."""
     try:
         yield
@@ -75,7 +75,7 @@ def leave() -> None:
         call('unshare', CLONE_NEWUSER | CLONE_NEWNET)
         for name, text in (('setgroups', 'deny'), ('uid_map', f'0 {user} 1'),
                            ('gid_map', f'0 {group} 1')):
-            with open(f'/proc/self/{name}', 'w') as file:
+            with open(f'/proc/self/{name}', 'w', encoding='utf-8') as file:
                 file.write(text)
 
 
@@ -100,14 +100,14 @@ def build(hosts: Sequence[tuple[str, Sequence[str], bool]], bandwidth: float,
         raise NotPermitted('the slow network needs Linux; this is '
                            f'{sys.platform}')
     from pyroute2 import IPRoute
-    with needs('network namespaces'):
+    with explain_refusal('network namespaces'):
         leave()
     switch, files = here(), []
-    with needs('a network bridge (module bridge)'), IPRoute() as ip:
+    with explain_refusal('a network bridge (module bridge)'), IPRoute() as ip:
         ip.link('add', ifname='switch', kind='bridge')
         ip.link('set', index=find(ip, 'switch'), state='up')
     for name, addresses, slow in hosts:
-        with needs('more network namespaces'):
+        with explain_refusal('more network namespaces'):
             call('unshare', CLONE_NEWNET)
         host = here()
         enter(switch)
@@ -132,7 +132,7 @@ def here() -> int:
 
 def plug(ip: 'IPRoute', link: str, host: int) -> int:
     """Lay a cable from the switch, where this process is, to a host."""
-    with needs('pairs of network interfaces (module veth)'):
+    with explain_refusal('pairs of network interfaces (module veth)'):
         ip.link('add', ifname=link, kind='veth',
                 peer={'ifname': 'eth0', 'net_ns_fd': host})
     card = find(ip, link)
@@ -156,10 +156,12 @@ def limit(ip: 'IPRoute', card: int, bandwidth: float, bucket: int, queue: int,
     where = {}
     if delay:
         where = {'parent': '1:1'}
-        with needs('delays for packets (module sch_netem); leave delay out'):
+        with explain_refusal(
+                'delays for packets (module sch_netem); leave delay out'):
             ip.tc('add', 'netem', card, handle='1:', limit=MANY,
                   delay=round(delay * 1e6))
-    with needs('a limit for what an interface sends (module sch_tbf)'):
+    with explain_refusal(
+            'a limit for what an interface sends (module sch_tbf)'):
         ip.tc('add', 'tbf', card, rate=int(bandwidth), burst=bucket,
               limit=queue + bucket, **where)
 

@@ -16,7 +16,7 @@ from d2lps.cluster.processes.sockets import end_groups
 
 # What the reader's process hears from a member, or of what it has printed.
 Heard: TypeAlias = messages.FromMember | messages.Printed
-LINES, LONG = 12, 1000  # kept of what a process printed; characters each
+LINES, CHARACTERS = 12, 1000  # kept of what a process printed; of each line
 # To get new memory from the system costs a store more time than to copy it.
 # So glibc keeps freed memory, in pages of 2 MB where the system permits that
 # (glibc 2.35). A user's own settings stand last, so they win.
@@ -179,7 +179,8 @@ class KeeperConnection(Watched):
             case messages.Started():
                 process.pid = message.pid
             case messages.Printed():
-                process.printed.extend(line[:LONG] for line in message.lines)
+                process.printed.extend(
+                    line[:CHARACTERS] for line in message.lines)
                 self._heard(process, message)
             case messages.Said():
                 for line in message.lines:

@@ -94,7 +94,8 @@ class Restarts:
                 text += (f' It was started anew {self._num_restarts} times '
                          f'of {self._most_restarts}. All deaths: '
                          f'{self._list()}.')
-                if self._num_restarts < self._most_restarts:
+                if (self.supervisor.died
+                        and self._num_restarts < self._most_restarts):
                     text += ' So no worker is left.'
             raise ClusterError(text)
 

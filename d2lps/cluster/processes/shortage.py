@@ -38,7 +38,7 @@ def described(error: Exception) -> str:
 
 
 @contextmanager
-def needs(failure: str) -> Iterator[None]:
+def explain_shortage(failure: str) -> Iterator[None]:
     """Say what could not be done, why, and what helps.
 
     failure: the beginning of the message, such as 'a cluster cannot start'.

@@ -31,7 +31,7 @@ def remove_sockets(folder: str) -> None:
     A process that ends well removes its own; one that is killed does not.
     """
     try:
-        paths = Path(folder, 'sockets').read_text().split()
+        paths = Path(folder, 'sockets').read_text('utf-8').split()
     except OSError:
         return
     for path in paths:
@@ -50,7 +50,7 @@ def tidy(folder: str) -> None:
 def command_of(pid: int) -> str:
     """The command line of a process, '' if there is none (or no Linux)."""
     try:
-        return Path(f'/proc/{pid}/cmdline').read_text()
+        return Path(f'/proc/{pid}/cmdline').read_text('utf-8', 'replace')
     except OSError:
         return ''
 

@@ -19,6 +19,9 @@ from d2lps.cluster.processes.process import (Heard, KeeperConnection,
                                              Process)
 from d2lps.cluster.store.agreement import Agreement
 
+QUIET = 5.0  # seconds without a transfer, until a late call is given up
+PROBES = 4000  # bytes that TCP may send in that time though nothing moves
+
 
 class Supervisor:
     """The processes of one cluster.
@@ -52,6 +55,9 @@ class Supervisor:
             self.num_workers, timeout, self._answer, self._met)
         self._checks: list[str] = []
         self._checking, self._freed = 0, 0
+        # The bytes that the network had carried when they last increased, and
+        # the time of that; None if no call of MXNet is late.
+        self._moved: tuple[int, float] | None = None
         self._group = Group(places.name, places.network, cwd, self._hear,
                             self._tick, self._failed)
 
@@ -143,11 +149,11 @@ class Supervisor:
                                  f'it was {name!r}')
         self._group.do(send)
 
-    def busy(self) -> list[str]:
-        """Names of the workers that run a cell or a function."""
-        return self._group.do(lambda: [
-            f'worker {rank}' for rank, worker
-            in enumerate(self._agreement.workers) if worker.busy])
+    def busy(self) -> dict[str, float]:
+        """The workers that run a cell or a function, and since when."""
+        return self._group.do(lambda: {
+            f'worker {rank}': worker.since for rank, worker
+            in enumerate(self._agreement.workers) if worker.busy})
 
     def fail(self, reason: str) -> None:
         """End all processes because of `reason`."""
@@ -179,7 +185,7 @@ class Supervisor:
             1 + self.num_servers + self.num_workers)
         # Write the names first: a full disk then leaves no socket behind.
         Path(self._group.folder, 'sockets').write_text(
-            ' '.join(map(sockets.socket_of, (root, *ports))))
+            ' '.join(map(sockets.socket_of, (root, *ports))), 'utf-8')
         self._env = self.places.env | {
             'DMLC_PS_ROOT_URI': head.address,
             'DMLC_PS_ROOT_PORT': str(root),
@@ -286,11 +292,29 @@ class Supervisor:
 
     def _tick(self, now: float) -> None:
         self._agreement.check(now)
-        if late := self._agreement.overdue(now):
+        late = self._agreement.overdue(now)
+        if not late:
+            self._moved = None
+        elif not self._moves(now):
             self._group.fail('; '.join(
                 f'worker {rank} got no answer from the servers in '
                 f'{self._agreement.workers[rank].call}' for rank in late),
                 died=[('servers', 'did not answer in time')])
+
+    def _moves(self, now: float) -> bool:
+        """Do bytes travel in the slow network? Else a late call is a death.
+
+        It asks for all hosts: a worker may wait for what another one sends.
+        """
+        if self.places.network is None:
+            return False
+        try:
+            carried = sum(map(sum, self.traffic().values()))
+        except OSError:  # the keeper has ended
+            return False
+        if self._moved is None or carried - self._moved[0] > PROBES:
+            self._moved = carried, now
+        return now - self._moved[1] < min(QUIET, self._timeout)
 
     def _failed(self, text: str, now: float, died: list[Death]) -> None:
         self.died = died

@@ -182,7 +182,10 @@ class DistStore(KVStoreBase):
     def pushpull(self, key: Keys, value: Values, out: Values | None = None,
                  priority: int = 0, wait: bool = True) -> None:
         """Push `value`, then pull into `out` (by default into `value`)."""
-        self._groups('out', key, value if out is None else out)
+        if out is None:
+            self._groups('value', key, value)
+        else:
+            self._groups('out', key, out)
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, wait)
 

@@ -23,7 +23,7 @@ def attach(channel: Channel, faults: list[Fault]) -> None:
     _client = StoreClient(channel, faults)
 
 
-class Kinds(dict):
+class DistStores(dict):
     """The table that `mx.kv.create` reads: {kind: function for a store}.
 
     All kinds with 'dist' in their name are ours, be they misspelt: MXNet
@@ -40,7 +40,7 @@ class Kinds(dict):
 
 
 # `mx.kv.create` with 'dist_…' makes a checked store, or says why it cannot.
-KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
+KVStoreBase.kv_registry = DistStores(KVStoreBase.kv_registry)
 
 
 def native_store(kind: str) -> Any:

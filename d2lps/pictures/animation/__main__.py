@@ -26,4 +26,5 @@ def readme_pictures() -> dict[str, Drawing]:
 
 if __name__ == '__main__':
     for name, drawing in readme_pictures().items():
-        Path(sys.argv[1], f'{name}.svg').write_text(for_readme(drawing))
+        Path(sys.argv[1], f'{name}.svg').write_text(for_readme(drawing),
+                                                    encoding='utf-8')

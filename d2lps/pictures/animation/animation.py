@@ -136,7 +136,7 @@ class Animation(Drawing):
     def looping(self) -> Drawing:
         """A `Drawing` that plays over and over, for a page of its own."""
         drawing = Drawing(1, 1, self.alt)
-        self._draw(drawing, [Looping(self.seconds, self.clock.longer)])
+        self._draw(drawing, [Looping(self.seconds, self.clock.real_seconds)])
         return drawing
 
     def _draw(self, drawing, clocks):

@@ -120,7 +120,7 @@ def choose(topology: Topology, plan: Schedule, box: Size,
                   arcs=[*zip(order, order[1:] + order[:1])])
 
 
-def standing(topology: Topology) -> Layout:
+def still_layout(topology: Topology) -> Layout:
     """The `Layout` of a topology in which nothing travels.
 
     Machines that are joined by a switch stand as in the animation. Other

@@ -32,21 +32,22 @@ class Playing(Clock):
     """A picture that moves by its style (CSS), and ends after two plays.
 
     With no style, or for readers who want less motion, the end is seen.
-    longer: real seconds for what is simulated.
+    seconds: of the simulation. real_seconds: in which they are played.
     """
 
     plays = PLAYS
     repeats = str(PLAYS)  # the same for CSS
 
-    def __init__(self, seconds: float, longer: float) -> None:
+    def __init__(self, seconds: float, real_seconds: float) -> None:
         super().__init__(seconds)
-        self.longer, self.cycle = longer, LEAD + longer + HOLD
+        self.real_seconds = real_seconds
+        self.cycle = LEAD + real_seconds + HOLD
         # Names of CSS rules, by what stands before and inside the braces.
         self._names: dict[tuple[str, str], str] = {}
 
     def real(self, seconds: float) -> float:
         """Real seconds from the beginning of a play."""
-        return LEAD + self.longer * seconds / (self.seconds or 1)
+        return LEAD + self.real_seconds * seconds / (self.seconds or 1)
 
     def share(self, seconds: float) -> str:
         """The same as a share of a play, in words of CSS."""
@@ -154,9 +155,9 @@ class Looping(Playing):
 
     repeats = 'infinite'
 
-    def __init__(self, seconds: float, longer: float) -> None:
-        super().__init__(seconds, longer)
-        self.cycle = LEAD + longer + 2 * HOLD
+    def __init__(self, seconds: float, real_seconds: float) -> None:
+        super().__init__(seconds, real_seconds)
+        self.cycle = LEAD + real_seconds + 2 * HOLD
 
     def visible(self, begin: float, end: float | None = None) -> str:
         if begin <= 0 and end is None:

@@ -131,7 +131,7 @@ def _contents(places, server):
 
 
 def _shortened(text, width, size):
-    """As many letters of `words` as there is room for."""
+    """As many letters of `text` as there is room for."""
     while width_of(text, size) > width:
         text = text[:-2] + '…'
     return text

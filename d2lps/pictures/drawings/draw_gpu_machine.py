@@ -1,15 +1,15 @@
 """A real machine: its CPU sockets, PCIe switches, cards, GPUs and NVLinks."""
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TypeAlias
 
-from d2lps.checks import checked, instance_of, integer, list_of, refuse
+from d2lps.checks import checked, instance_of, integer, list_of
 from d2lps.collectives.machines.ask import Answer
 from d2lps.collectives.machines.gpu_machine import GpuMachine
 from d2lps.collectives.machines.rates import SOCKET_OF_PCIE
 from d2lps.collectives.strategies import ring_over_cables
 from d2lps.pictures.drawing import FRAME, PALE, Drawing, width_of, wrapped
-from d2lps.pictures.drawings.draw_plans import RING_COLORS
+from d2lps.pictures.drawings.draw_plans import (RING_COLORS, Ring, pairs_of,
+                                               refuse_rings)
 from d2lps.pictures.sockets import Socket, sockets_of
 from d2lps.pictures.style import INK
 from d2lps.units import RATES, several, with_unit
@@ -21,7 +21,6 @@ EDGE, PAD, GAP = 14, 6, 10  # around sockets, inside one, between two
 BAR, CARD, BOX = 22, 20, 28  # heights: of a CPU or switch, a card, a GPU
 TOP = 34  # below the title
 SMALL = 11  # letters on cards and switches
-Ring: TypeAlias = tuple[Sequence[int], int]  # order, NVLinks per hop
 SINGLE = 4  # so many NVLinks of a pair are lines of their own
 DASHES = '', '9 4', '3 3', '14 3 3 3', '6 2', '2 5'  # one for each ring
 FAINT, FAINT_WORDS, GPU = '#c8c8c8', '#767676', '#cfe3f3'
@@ -30,23 +29,7 @@ FAINT, FAINT_WORDS, GPU = '#c8c8c8', '#767676', '#cfe3f3'
 def _in_picture(machine, rings):
     """Refuse what nobody could read, and rings over NVLinks that are not."""
     integer('GPUs in a picture', len(machine.wiring.gpus), most=MOST_DRAWN)
-    left = machine.cables.copy()
-    for k, (order, count) in enumerate(rings):
-        if len({*order}) < len(order):
-            refuse(f'rings[{k}][0]', order, 'different devices')
-        for i, j in map(tuple, _pairs(order)):
-            if max(i, j) >= len(left) or left[i, j] < count:
-                raise ValueError(
-                    f'rings: one takes {several(count, "NVLink")} from device '
-                    f'{i} to {j}, which are not there or already taken; '
-                    'draw those of topology.rings_of(machine.cables)')
-            left[i, j] -= count
-            left[j, i] -= count
-
-
-def _pairs(order):
-    """The hops of a ring; that of two devices has one."""
-    return {frozenset(hop) for hop in zip(order, [*order[1:], order[0]])}
+    refuse_rings(machine.cables, rings, 'NVLink')
 
 
 @checked(_in_picture, machine=instance_of(
@@ -161,7 +144,7 @@ class _Picture:
 
         Depth is that of a curve from GPU to GPU of one row, in pixels.
         """
-        rings = [[{self.used[i] for i in pair} for pair in _pairs(order)]
+        rings = [[{self.used[i] for i in pair} for pair in pairs_of(order)]
                  for order, _ in self.rings]
         strands = []
         for pair in combinations(range(len(self.wiring.gpus)), 2):

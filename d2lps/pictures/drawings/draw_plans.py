@@ -2,39 +2,64 @@
 from collections.abc import Sequence
 from functools import partial
 from math import cos, pi, sin
+from typing import TypeAlias
 
 import numpy as np
 
-from d2lps.checks import checked, instance_of, integer, list_of
+from d2lps.checks import checked, integer, list_of, refuse
 from d2lps.collectives import Schedule, limits
 from d2lps.collectives.schedule import any_schedule
+from d2lps.collectives.strategies import ring_over_cables
 from d2lps.pictures.drawing import Drawing, Picture, Row
 from d2lps.pictures.positions import tree_places
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
+from d2lps.units import several
 
+Ring: TypeAlias = tuple[Sequence[int], int]  # order, cables per hop
 RING_COLORS = BLUE, ORANGE, PURPLE, GREEN, RED, SKY
 
 
+def refuse_rings(cables: np.ndarray, rings: Sequence[Ring], cable: str
+                 ) -> None:
+    """Raise ValueError for rings over cables that are not there.
+
+    cable: the noun for a cable. Rings do not share cables.
+    """
+    left = cables.copy()
+    for k, (order, count) in enumerate(rings):
+        if len({*order}) < len(order):
+            refuse(f'rings[{k}][0]', order, 'different devices')
+        for i, j in pairs_of(order):
+            if max(i, j) >= len(left) or left[i, j] < count:
+                raise ValueError(
+                    f'rings: one takes {several(count, cable)} from device '
+                    f'{i} to {j}, which are not there or already taken; '
+                    'draw those of topology.rings_of')
+            left[[i, j], [j, i]] -= count
+
+
+def pairs_of(order: Sequence[int]) -> set[tuple[int, int]]:
+    """The hops of a ring, lower device first; that of two devices has one."""
+    return {(min(hop), max(hop)) for hop in zip(order, [*order[1:], order[0]])}
+
+
 def _readable(cables, rings):
-    """Refuse more devices than are readable, and rings over no cables."""
+    """Refuse more than is readable, and rings over cables that are not."""
     integer('devices in cables', len(cables), most=16)
     integer('cables between two devices', cables.max(), least=0, most=16)
     integer('rings in a picture', len(rings), least=0, most=len(RING_COLORS))
-    pairs = [hop for order, _ in rings for hop in _hops(order)]
-    if any(not 0 <= i < len(cables) for hop in pairs for i in hop):
-        raise ValueError('rings: lists of devices, each with how many cables')
+    refuse_rings(cables, rings, 'cable')
 
 
 @checked(_readable, cables=limits.matrix, rings=list_of(
-    instance_of(tuple, 'a tuple: a list of devices, and cables per hop'),
-    least=0))
+    ring_over_cables, 'a list of rings, as from rings_of', least=0))
 def draw_cables(cables: np.ndarray,
-                rings: Sequence[tuple[Sequence[int], int]] = ()) -> Drawing:
+                rings: Sequence[Ring] = ()) -> Drawing:
     """Devices on a circle, a line for each cable that joins two of them.
 
     cables: a symmetric matrix, how many cables join devices i and j.
-    rings: (order, cables per hop) of `rings_of`; each has a colour of its
-    own, all other cables are gray.
+    rings: (order, cables per hop) of `rings_of`; the cables of each have a
+    colour of their own, all other cables are gray.
     """
     n = len(cables)
     drawing = Drawing(360, 320 + 24 * len(rings), (
@@ -46,12 +71,15 @@ def draw_cables(cables: np.ndarray,
                         for order, count in rings)))
     at = [(180 + 130 * sin(2 * pi * i / n), 160 - 130 * cos(2 * pi * i / n))
           for i in range(n)]
-    colors = {frozenset(hop): color for (order, _), color in zip(
-        rings, RING_COLORS) for hop in _hops(order)}
+    taken: dict[tuple[int, int], list[str]] = {}
+    for (order, count), color in zip(rings, RING_COLORS):
+        for pair in pairs_of(order):
+            taken[pair] = taken.get(pair, []) + count * [color]
     for i in range(n):
         for j in range(i):
-            _cables(drawing, at[i], at[j], cables[i, j],
-                    colors.get(frozenset((i, j)), GRAY))
+            colors = taken.get((j, i), [])
+            _cables(drawing, at[i], at[j],
+                    colors + [GRAY] * (cables[i, j] - len(colors)))
     for i, (x, y) in enumerate(at):
         drawing.box(x - 15, y - 13, 30, 26, str(i), size=15)
     for k, ((order, _), color) in enumerate(zip(rings, RING_COLORS)):
@@ -103,20 +131,16 @@ def _sums(plan, chunk, parents, places, height):
     return drawing
 
 
-def _hops(order):
-    return list(zip(order, [*order[1:], order[0]]))
-
-
 def _ring_text(order):
     return ' - '.join(map(str, [*order, order[0]]))
 
 
-def _cables(drawing, start, end, count, color):
-    """As many lines side by side as there are cables."""
+def _cables(drawing, start, end, colors):
+    """Lines side by side, one for each cable."""
     (x, y), (x2, y2) = start, end
     length = ((x2 - x) ** 2 + (y2 - y) ** 2) ** 0.5
-    for k in range(count):
-        aside = 7 * (k - (count - 1) / 2) / length
+    for k, color in enumerate(colors):
+        aside = 7 * (k - (len(colors) - 1) / 2) / length
         dx, dy = aside * (y - y2), aside * (x2 - x)
         drawing.line((x + dx, y + dy), (x2 + dx, y2 + dy), stroke=color,
                      width=3)

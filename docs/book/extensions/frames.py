@@ -69,7 +69,7 @@ class Toy:
 
     def __init__(self, name, settings, folder):
         self.name = name
-        with widgets.caught() as toys:
+        with widgets.collected_toys() as toys:
             getattr(pictures, name)(**settings)
         [(self._draw, self._controls)] = toys
         self._options = {key: self._offered(key) for key in self._controls}

@@ -89,9 +89,10 @@ class ShardedSGD:
         self.worker.all_gather(self.v.repeat(n), self.v)
         lr, momentum = self.case
         self.k += 1
-        *_, (_, after, _) = sharded_optimizer._truth(
-            n, [p.shape for p in self.params], self.k,
+        truth = sharded_optimizer.run(
+            sharded_optimizer.Whole, n, [p.shape for p in self.params], self.k,
             str(self.v.dtype).split('.')[-1], lr, momentum)
+        after = truth['workers'][0]['params'][self.k]
         for p, one in zip(self.params, after):
             p.detach().copy_(torch.tensor(one))
 
