@@ -21,7 +21,7 @@ from d2lps.checks import (checked, folder, instance_of, integer, list_of,
                           refuse)
 from d2lps.engine import mx
 import fcntl  # after MXNet, whose absence on Windows is explained
-from d2lps.recovery.file import (CheckpointError, as_bytes, checksum,
+from d2lps.recovery.file import (CheckpointError, as_pieces, checksum,
                                  flush_folder, from_bytes, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
@@ -47,7 +47,7 @@ class Checkpoint:
     A crash or a power cut at any moment leaves the newest `keep` checkpoints
     from which `save` has returned, if the disk reports truly when bytes are
     written. Damaged and foreign files are never removed.
-    `checksum` belongs to the checkpoint that was saved or loaded last.
+    `checksum` belongs to the checkpoint that was loaded last.
 
     Raises:
         ValueError: for a bad argument, such as a file in place of a folder.
@@ -154,10 +154,9 @@ class Checkpoint:
             CheckpointError: if another training writes here.
             OSError: if the disk is full, or the folder read-only.
         """
-        content = as_bytes(step, state)
+        content = as_pieces(step, state)
         with self._mutex:
             self._save(step, content)
-            self.checksum = checksum(content)
 
     def _save(self, step, content):
         path = self._path(step)

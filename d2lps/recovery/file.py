@@ -10,6 +10,8 @@ import hashlib
 import io
 import json
 import os
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as onp
 
@@ -25,7 +27,18 @@ class CheckpointError(RuntimeError):
     """The folder is in use, or the workers see different checkpoints."""
 
 
-def as_bytes(step: int, state: dict) -> bytes:
+class Pieces(io.RawIOBase):
+    """A file in memory. Its pieces need not be copied into one array."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def write(self, piece: Any) -> int:
+        self.pieces.append(bytes(piece))
+        return len(piece)
+
+
+def as_pieces(step: int, state: dict) -> list[bytes]:
     """The content of a checkpoint's file. ValueError for another state."""
     arrays: list[onp.ndarray] = []
 
@@ -50,9 +63,9 @@ def as_bytes(step: int, state: dict) -> bytes:
                          'nested lists and dicts') from None
     except TypeError as error:  # of a key such as (1, 2)
         raise ValueError(f'state must have texts as keys: {error}') from None
-    content = io.BytesIO()
+    content = Pieces()
     onp.savez(content, *arrays, state=onp.frombuffer(tree.encode(), 'uint8'))
-    return content.getvalue()
+    return content.pieces
 
 
 def from_bytes(content: bytes) -> tuple[int, dict]:
@@ -96,13 +109,14 @@ def flush_folder(path: PathLike) -> None:
         os.close(folder)
 
 
-def write(path: PathLike, content: bytes) -> None:
+def write(path: PathLike, content: Iterable[bytes]) -> None:
     """Write a new file; wait until it is on the disk."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        left = memoryview(content)
-        while left:  # the disk may take a part of it
-            left = left[os.write(file, left):]
+        for piece in content:
+            left = memoryview(piece)
+            while left:  # the disk may take a part of it
+                left = left[os.write(file, left):]
         flush(file)
     finally:
         os.close(file)
