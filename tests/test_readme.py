@@ -92,7 +92,7 @@ def test_a_command_of_the_package(command, tmp_path, idx_folder):
         rest += ['--num-epochs', '1', '--data', 'mnist', '--root',
                  str(idx_folder(train=500))]
     said = run([str(ROOT / program), name, *rest], tmp_path)
-    assert re.search({'train': r'test accuracy 0\.\d+', 'machine': 'cores',
+    assert re.search({'train': r'test accuracy 0\.\d+', 'machine': 'cores?,',
                       'cluster': r'\[worker 0\] sum 2\.0'}[name], said), said
 
 
