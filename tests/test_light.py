@@ -172,8 +172,9 @@ def test_cores_and_memory_need_no_mxnet(python):
     done = python('-c', WITHOUT.format(lacks=EXTRA) + 'from d2lps.__main__ '
                   "import main\nmain(['machine'])")
     assert re.fullmatch(
-        r'\d+ cores?, \d+\.\d GB of memory \(.*, Python 3\..*\)\. MXNet, which '
-        r'counts GPUs and copies between devices, is not here\n', done.stdout)
+        r'\d+ cores?, \d+\.\d GB of memory \(.*, Python 3\..*\)\. MXNet, '
+        r'which counts GPUs and copies between devices, is not here\n',
+        done.stdout)
     assert not done.stderr
 
 
