@@ -17,13 +17,13 @@ def bar_chart(table: 'DataFrame', ax: 'Axes | None' = None, *,
     """Bars for each row of a table, a colour for each column.
 
     Each bar has its number beside it. stacked: the bars of a row are parts of
-    one bar, with their numbers inside and the sum beside it. ax: to draw in,
-    without it those of a new figure. labels: of `Axes.set`.
+    one bar, with their numbers inside and the sum beside it. ax: the axes to
+    draw in; without it, those of a new figure. labels: of `Axes.set`.
     """
     from d2lps.pictures import BLUE, GREEN, ORANGE, PURPLE
-    colors = colors or (BLUE, ORANGE, GREEN, PURPLE)
     from d2lps.pictures.rows import (WIDE, label_parts, legend_below,
                                      new_figure)
+    colors = colors or (BLUE, ORANGE, GREEN, PURPLE)
     rows, columns = table.shape
     if ax is None:
         ax = new_figure(WIDE, 1.1 + 0.27 * rows * (
