@@ -1,5 +1,5 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
-#             (with PyTorch, for chapters 18 to 20 and 22: make lab TORCH=yes)
+#             (with PyTorch, for chapters 18, 19, 22, 24 and 25: make lab TORCH=yes)
 # make test   install what is missing, then run every chapter and the tests
 #             that take no long time, in about 5 minutes on 2 cores
 # make test-rest  the other tests: in JupyterLab, of the book, of installing
@@ -10,7 +10,8 @@
 # make measure   how often what the chapters expect comes so on this machine
 # make benchmark  how fast it is beside what else one would take
 # make compare BASE=commit   what became slower since then
-# make release, make grade, make handback  for teachers: teaching/README.md
+# make release, make grade, make handback, make quiz, make cards
+#             for teachers: teaching/README.md
 # make fold   hide the answers in the notebooks again, before a commit
 # make lock   the lock files anew, after a change of pyproject.toml
 #
@@ -39,7 +40,7 @@ endif
 
 PYODIDE =
 .PHONY: lab book book-serve fold test test-rest test-all measure release grade \
-  handback benchmark compare lock moved home
+  handback quiz cards benchmark compare lock moved home
 lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
@@ -103,6 +104,12 @@ handback: $(VENV)/installed-tests
 	@test -n "$(TO)" || { echo 'd2lps: make handback FROM=graded TO=folder,' \
 	  'a course of nbgrader, or TO=feedback.zip'; exit 1; }
 	$(VENV)/bin/python -m teaching.handback "$(FROM)" "$(TO)"
+
+# The guesses of the chapters for Moodle and on paper, and cards for a class.
+quiz: TO = quiz
+cards: TO = cards
+quiz cards: $(VENV)/installed-tests
+	$(VENV)/bin/python -m teaching.$@ "$(TO)"
 
 # What became slower since a commit, such as: make compare BASE=8ba0860
 ASV = $(VENV)/bin/asv --config benchmarks/asv.conf.json

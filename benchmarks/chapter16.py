@@ -23,7 +23,7 @@ NUM_GRADIENTS, NUM_POINTS, TARGET = 360, 18, 0.8
 def learn(way, lr, seed):
     """(virtual seconds until the target, or '', and the last accuracy)."""
     consistency, backups = WAYS[way]
-    plan = virtual_clock(step_times('a new straggler each round'),
+    plan = virtual_clock(step_times('a new straggler each step'),
                          consistency, NUM_GRADIENTS, backups)
     points, _ = follow(plan, lr, num_points=NUM_POINTS, seed=seed)
     reached = [point.seconds for point in points if point.accuracy >= TARGET]

@@ -13,7 +13,8 @@ The lesson. Chapters build these packages. Read them:
 
 Machinery. It makes the chapters run. You need not read it:
     cluster       MXNet's parameter server and workers as real processes, and
-                  a slow network between them (9 to 13, 15 to 20, 22)
+                  a slow network between them (9 to 13, 15 to 19,
+                  22, 24, 25)
     pictures      plots, drawings, and toys with controls
     exercises     checks that tell students what is wrong
 

@@ -13,7 +13,7 @@ import sys
 
 # The chapters that run without MXNet. tests/test_chapter_lists.py compares all
 # such lists, here and on the pages, with what the chapters import and call.
-NEED_NO_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 16 and 18 to 23'
+NEED_NO_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 16 and 18 to 25'
 # For each package the smallest extra of pyproject.toml that brings it.
 EXTRAS = {'IPython': 'notebooks', 'ipywidgets': 'notebooks',
           'matplotlib': 'notebooks', 'pandas': 'tables',

@@ -26,7 +26,7 @@ if sys.platform == 'linux':  # there with the libraries for NVIDIA's GPUs
     SIZES['torch'] = 3100, 5500
 MACHINE = sys.platform, platform.machine()
 MXNET_RUNS = sys.platform == 'linux' or MACHINE == ('darwin', 'x86_64')
-WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 16 and 18 to 23'
+WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 16 and 18 to 25'
 # The Pythons for which the locks name wheels; see tests/test_project.py.
 PYTHONS = (3, 11), (3, 15)
 NO_VENV = "Python's module venv"

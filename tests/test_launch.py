@@ -1,6 +1,6 @@
 """The scripts that start a training on two machines, by hand and by Slurm.
 
-Those of chapter 20 start PyTorch's processes, and that of
+Those of chapter 24 start PyTorch's processes, and that of
 docs/several-machines.md MXNet's.
 """
 import os
@@ -57,13 +57,16 @@ def test_a_head_without_an_address_ends_the_start_at_once(tmp_path):
 
 
 @pytest.mark.parametrize('nodes, node, words', [
-    ('2', '0', 'machine 0 waits at 127.0.0.1:29500 for NODE=1\n'),
-    ('4', '0', 'machine 0 waits at 127.0.0.1:29500 for NODE=1 to NODE=3\n'),
+    ('2', '0', 'NODE=1'), ('4', '0', 'NODE=1 to NODE=3'),
     ('2', '1', ''), ('1', '0', '')])
 def test_machine_0_says_for_whom_it_waits(tmp_path, nodes, node, words):
-    done = by_hand(tmp_path, HEAD='127.0.0.1', NODES=nodes, NODE=node)
-    assert done.stderr == words and done.returncode == 0
+    done = by_hand(tmp_path, HEAD='127.0.0.1', NODES=nodes, NODE=node,
+                   TIMEOUT='60')
+    assert done.stderr == (f'machine 0 waits at 127.0.0.1:29500 for {words}, '
+                           '60 s at most\n' if words else '')
+    assert done.returncode == 0
     assert f'torchrun --nnodes {nodes} --node-rank {node} ' in done.stdout
+    assert '--rdzv-conf timeout=60 train.py' in done.stdout
 
 
 def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
@@ -83,8 +86,21 @@ def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
             'SLURM_GPUS_ON_NODE': '8', 'SLURM_CPUS_PER_TASK': '64'})
     assert done.stdout.splitlines() == ['64 cores'] + [
         f'torchrun --nnodes 2 --node-rank {k} --nproc-per-node 8 '
-        '--master-addr node7 --master-port 23456 train.py '
-        '--backend nccl --steps 3' for k in (0, 1)]
+        '--master-addr node7 --master-port 23456 --rdzv-conf timeout=900 '
+        'train.py --backend nccl --steps 3' for k in (0, 1)]
+
+
+@pytest.mark.parametrize('node, words', [
+    ('0', 'machine 0 waits at 127.0.0.1:29500 for NODE=1, 3 s at most\n'
+     'machine 0 ended after '), ('1', '')])
+def test_one_machine_starts_alone(tmp_path, node, words):
+    path = programs(tmp_path, {'torchrun': 'echo more >&2; exit 1'})
+    done = subprocess.run(
+        ['bash', 'launch/alone.sh', '0'], cwd=NOTEBOOKS, text=True,
+        capture_output=True, check=True, env={
+            'PATH': path, 'HEAD': '127.0.0.1', 'NODES': '2', 'NODE': node})
+    assert done.stdout.startswith(words) and 'more' not in done.stdout
+    assert bool(done.stdout) == bool(words)
 
 
 @pytest.mark.full

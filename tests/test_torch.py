@@ -1,4 +1,4 @@
-"""Chapters 18, 19, 20 and 22 with PyTorch, which `make test-all` installs.
+"""Chapters 18, 19, 22, 24 and 25 with PyTorch, which `make test-all` installs.
 
 `make test` runs them, too, in their recorded form.
 """
@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 CHAPTERS = [next(NOTEBOOKS.glob(f'{number}-*.ipynb'))
-            for number in (18, 19, 20, 22)]
+            for number in (18, 19, 22, 24, 25)]
 pytestmark = [
     pytest.mark.full,
     pytest.mark.skipif(not find_spec('torch'), reason='make .venv/torch'),

@@ -30,14 +30,15 @@ def _store(plan, params, lr, divide):
     return store
 
 
-def _no_round_is_divided(plan, divide, **_):
+def _no_sum_is_divided(plan, divide, **_):
     if divide and plan.consistency in ('sync', 0):
-        raise ValueError('divide is for plans without rounds; in one with '
+        raise ValueError('divide is for plans in which each push is an '
+                         'update; in one with '
                          f'consistency={plan.consistency!r} no gradient that '
                          'is used is stale')
 
 
-@checked(_no_round_is_divided,
+@checked(_no_sum_is_divided,
          plan=instance_of(Plan, 'a Plan of virtual_clock()'),
          lr=learning_rate, batch_size=integer,
          num_points=partial(integer, most=1000), divide=boolean,

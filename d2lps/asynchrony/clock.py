@@ -28,7 +28,7 @@ def _not_too_many(num_workers, num_steps, **_):
                          f'workers; it was {num_steps:,}')
 
 
-KINDS = 'equal', 'one straggler', 'a new straggler each round', 'heavy tail'
+KINDS = 'equal', 'one straggler', 'a new straggler each step', 'heavy tail'
 
 
 @checked(_not_too_many, kind=one_of(*KINDS), num_workers=up_to_1000,
@@ -40,7 +40,7 @@ def step_times(kind: str, num_workers: int = 4, num_steps: int = 1000,
     """Virtual seconds of each worker's steps, (num_workers, num_steps).
 
     kind: 'equal', all 1; 'one straggler', the last worker takes `slowdown`;
-        'a new straggler each round', drawn anew; 'heavy tail', 1 / sqrt(u)
+        'a new straggler each step', drawn anew; 'heavy tail', 1 / sqrt(u)
         with u uniform in (0, 1]: Pareto's law with exponent 2, of mean 2 and
         with no variance.
     """
@@ -48,7 +48,7 @@ def step_times(kind: str, num_workers: int = 4, num_steps: int = 1000,
     times = np.ones((num_workers, num_steps))
     if kind == 'one straggler':
         times[-1] = slowdown
-    elif kind == 'a new straggler each round':
+    elif kind == 'a new straggler each step':
         unlucky = random.integers(num_workers, size=num_steps)
         times[unlucky, np.arange(num_steps)] = slowdown
     elif kind == 'heavy tail':
@@ -197,13 +197,13 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
     pushed, seen = [0] * n, [0] * n  # counts of pushes; updates last seen
     idle: set[int] = set(range(n))
     computing: list[tuple[float, int]] = []  # (when it ends, rank)
-    this_round: set[int] = set()
+    in_update: set[int] = set()
     events: list[StoreCall] = []
     now, updates, gradients = 0.0, 0, 0
 
     def must_wait(rank: int) -> bool:
         if bound == 0:
-            return rank in this_round
+            return rank in in_update
         return pushed[rank] - min(pushed) > bound
 
     while gradients < num_gradients:
@@ -219,11 +219,11 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
         idle.add(rank)
         late = bound == 0 and seen[rank] < updates
         if not late:
-            this_round.add(rank)
-            if bound or len(this_round) == n - backups:
+            in_update.add(rank)
+            if bound or len(in_update) == n - backups:
                 updates += 1
-                gradients += len(this_round)
-                this_round.clear()
+                gradients += len(in_update)
+                in_update.clear()
         events.append(StoreCall(now, rank, 'late' if late else 'push',
                                 updates, gradients))
     return Plan(n, consistency, backups, tuple(events))

@@ -7,7 +7,7 @@ from d2lps.kvstore.store_arguments import store_key
 
 
 class BackupServer(BoundedServer):
-    """A round takes the first pushes, and drops the last `backups` pushes.
+    """An update sums the first pushes, and drops the last `backups` pushes.
 
     Chen et al. 2016. A worker that has missed an update is late, and
     `dropped` counts the pushes of late workers.
@@ -30,7 +30,7 @@ class BackupServer(BoundedServer):
 
     @checked(known, key=store_key)
     def missing(self, key: Key, rank: int) -> list[int]:
-        """Workers that can still complete the round of this worker's push."""
+        """Workers that can still complete the update of this worker's push."""
         pushes = self.shards[key].pushes
         if not pushes[rank]:
             return []

@@ -42,9 +42,9 @@ class Cluster(NamedTuple):
 # In the second cluster, 8 GPUs share one card of 100 Gbit/s.
 CLUSTERS = {
     'two machines': Cluster(Transformer(40, 5120, 40), 16, 256, A100),
-    'slow network': Cluster(Transformer(48, 7168, 56), 32, 256, Gpu(
-        'A100 40 GB', A100.peak, A100.matmul, 40e9, 1.555e12, 8, A100.nvlink,
-        CARD.usable / 8)),
+    'slow network': Cluster(Transformer(48, 7168, 56), 32, 256, replace(
+        A100, name='A100 40 GB', memory=40e9, hbm=1.555e12,
+        network=CARD.usable / 8)),
     'long sequences': Cluster(replace(LLAMA3_8B, sequence=65536), 8, 16,
                               H100)}
 

@@ -127,7 +127,7 @@ class Server:
 
 class BoundedServer(Server):
     """Bounded delay: each push is an update, but a worker more than `bound`
-    rounds ahead of the slowest worker must wait to pull.
+    steps ahead of the slowest worker must wait to pull.
 
     By key and rank, `pushed` counts the pushes, and `seen` has the round of
     the last pull. `staleness` counts pushes by the updates they had missed.

@@ -50,7 +50,7 @@ class KVStore:
             has pushed. Without a push of its own it does not wait.
             'async': each push is an update, and no pull waits.
             k: each push is an update, and a pull waits while this worker is
-            more than k rounds ahead of the slowest: stale-synchronous
+            more than k steps ahead of the slowest: stale-synchronous
             parallel (Ho et al. 2013). 0 is 'sync': one update for a round.
         timeout: seconds that a call waits, longer if an updater takes longer.
         split_from: values of this many elements are split; see `place`.
@@ -107,7 +107,7 @@ class KVStore:
         if self._in_rounds:
             return 'dist_sync' if self.num_workers > 1 else 'local'
         return ('dist_async' if self.consistency == 'async' else
-                f'at most {self.consistency} rounds ahead')
+                f'at most {self.consistency} steps ahead')
 
     def worker(self, rank: int) -> 'KVStore':
         """The handle that worker `rank` uses in its thread."""

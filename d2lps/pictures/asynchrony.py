@@ -219,5 +219,5 @@ def explore_clock(kind: str = 'one straggler', bound: int | str = 4,
 
     live_picture(draw, {
         'kind': menu(KINDS, kind, 'step times'),
-        'bound': choose(AHEAD, bound, 'rounds ahead'),
+        'bound': choose(AHEAD, bound, 'steps ahead'),
         'slowdown': choose([1, 2, 5, 10], slowdown, 'straggler slow by')})

@@ -7,7 +7,7 @@ from d2lps.asynchrony.overlap import ORDERS, Task, best_possible, simulate_step
 from d2lps.checks import (checked, instance_of, list_of, number, one_of,
                           positive, text)
 from d2lps.figures import describe, format_number
-from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.controls import checkbox, choose, menu
 from d2lps.pictures.drawing import color
 from d2lps.pictures.rows import (WIDE, Span, draw_bars, name_bar, new_figure,
                                  row_axes)
@@ -35,10 +35,11 @@ def plot_step(tasks: Sequence[Task], title: str = '',
     """Draw a step: a row for computing and for each direction of the link.
 
     A colour and a number for each layer, or for the first one of a bucket;
-    the forward pass is hatched. until: end of the time axis in seconds, to
-    compare two pictures. best: a dashed line, in seconds. rows: the name of
-    each task's row, if it shall not be 'compute', 'push' or 'pull'. ax: the
-    `Axes` to draw in; without it, those of a new figure.
+    the forward pass is hatched where bars are wide enough. until: end of the
+    time axis in seconds, to compare two pictures. best: a dashed line, in
+    seconds. rows: the name of each task's row, if it shall not be 'compute',
+    'push' or 'pull'. ax: the `Axes` to draw in; without it, those of a new
+    figure.
     """
     in_row = rows or [ROWS[task.kind] for task in tasks]
     if len(in_row) != len(tasks):
@@ -54,16 +55,17 @@ def plot_step(tasks: Sequence[Task], title: str = '',
                   title=heading, xlabel='time / ms', row_height=0.33,
                   legend=False)
     bars: dict[tuple[str, bool], list[Span]] = {}
-    for task, name in zip(tasks, in_row):
-        bar = task.start * 1e3, task.end * 1e3, rows.index(name)
-        which = color(task.layers[0]), task.kind == 'forward'
-        bars.setdefault(which, []).append(bar)
     for run, name in _runs(tasks, in_row):  # slices have one number together
-        name_bar(ax, run[0].start * 1e3, run[-1].end * 1e3, rows.index(name),
-                 _numbers(run[0]), color(run[0].layers[0]),
-                 run[0].kind == 'forward' or len(run) > 1)
-    for (fill, forward), spans in bars.items():
-        draw_bars(ax, spans, fill, hatch='//' if forward else '')
+        fill, forward = color(run[0].layers[0]), run[0].kind == 'forward'
+        named = name_bar(
+            ax, run[0].start * 1e3, run[-1].end * 1e3, rows.index(name),
+            _numbers(run[0]), fill, forward or len(run) > 1)
+        # A bar that is too narrow for a number is too narrow for a hatch.
+        bars.setdefault((fill, forward and named), []).extend(
+            (task.start * 1e3, task.end * 1e3, rows.index(name))
+            for task in run)
+    for (fill, hatched), spans in bars.items():
+        draw_bars(ax, spans, fill, hatch='//' if hatched else '')
     if best is not None:
         ax.axvline(best * 1e3, color='gray', linestyle='--', linewidth=1.5)
     describe(ax, f'{heading}. {_alt_text(tasks, in_row)}')
@@ -109,17 +111,20 @@ def _numbers(task):
 def explore_overlap(bandwidth: float = 1000, order: str = 'fifo') -> None:
     """Choose a link and an order; see a step of the toy of eight layers.
 
-    bandwidth: MB/s. The next forward pass is part of the step.
+    bandwidth: MB/s. With the next forward pass there is the lower bound, too.
     """
-    def draw(bandwidth, latency, bucket_size, slice_size, order):
+    def draw(bandwidth, latency, bucket_size, slice_size, order, forward):
         link = bandwidth * 1e6, latency / 1e3
+        then = FORWARD if forward else ()
         tasks = simulate_step(
             *TOY.values(), *link, order, bucket_size * 1e6,
-            slice_size * 1e6 or None, forward=FORWARD)
+            slice_size * 1e6 or None, forward=then)
         figure = new_figure(WIDE, 1.9, None)
         figure.subplots_adjust(0.1, 0.3, 0.98, 0.84)
-        best = best_possible(*TOY.values(), *link, forward=FORWARD)
-        plot_step(tasks, order, best=best, ax=figure.subplots())
+        # Without the forward pass, a reader has not met the bound.
+        best = best_possible(*TOY.values(), *link, forward=then)
+        plot_step(tasks, order, best=best if forward else None,
+                  ax=figure.subplots())
         return figure
 
     live_picture(draw, {
@@ -128,4 +133,5 @@ def explore_overlap(bandwidth: float = 1000, order: str = 'fifo') -> None:
         'latency': choose([0, 1, 2, 5, 10], 0, 'latency ms'),
         'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], 0, 'bucket MB'),
         'slice_size': menu({'whole': 0, '4 MB': 4, '1 MB': 1}, 0, 'messages'),
-        'order': menu(ORDERS, order, 'order')})
+        'order': menu(ORDERS, order, 'order'),
+        'forward': checkbox(False, 'next forward pass')})

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-from d2lps.checks import checked, number, refuse
+from d2lps.checks import checked, integer, number, refuse
 from d2lps.figures import describe
 from d2lps.pictures.rows import WIDE, legend_below, new_axes
 from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY,
@@ -63,6 +63,43 @@ def plot_division(division: Division, gpu: Gpu) -> 'Axes':
     ax.set_title(title)
     describe(ax, f'{domains} rows of {gpu.domain} boxes, a box for each GPU. '
              f'{title}. The parts of a layer are neighbours.')
+    return ax
+
+
+@checked(machines=integer, processes=integer)
+def plot_launch(machines: int = 2, processes: int = 4) -> 'Axes':
+    """A box for each machine: its torchrun, and the ranks that it starts.
+
+    The torchruns of all machines connect to machine 0, whose name is HEAD.
+    """
+    ax = new_axes(None, WIDE, 0.75 * machines + 0.5)
+    for node in range(machines):
+        ax.barh(node, processes + 2.2, 0.9, -0.1, color='white',
+                edgecolor='#555')
+        ax.barh(node, 1.8, 0.6, 0.1, color=GRAY)
+        ax.text(1, node, 'torchrun', ha='center', va='center')
+        for local in range(processes):
+            ax.barh(node, 0.9, 0.6, 2.05 + local, color=SKY)
+            ax.text(2.5 + local, node, f'rank {node * processes + local}',
+                    ha='center', va='center')
+        if node:
+            ax.annotate('', (0.3, 0.3), (0.3, node - 0.3), arrowprops={
+                'arrowstyle': '->', 'connectionstyle': 'arc3,rad=-0.3'})
+    ax.set(xlim=(-0.7, processes + 2.2), ylim=(machines - 0.4, -0.6),
+           xticks=[2.5 + local for local in range(processes)],
+           xticklabels=[f'GPU {local}' for local in range(processes)],
+           yticks=range(machines), yticklabels=['machine 0\n= HEAD'] + [
+               f'machine {node}' for node in range(1, machines)])
+    ax.xaxis.tick_top()
+    ax.grid(False)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    ax.tick_params(length=0)
+    describe(ax, f'{machines} machines. Each has a torchrun and {processes} '
+             f'processes, one for each GPU: ranks 0 to {processes - 1} on '
+             'machine 0, the next ranks on the next machine. An arrow goes '
+             'from the torchrun of each other machine to that of machine 0, '
+             'which is HEAD.')
     return ax
 
 

@@ -132,8 +132,8 @@ def _joined(spans, wide):
 
 
 def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
-             color: str, hatched: bool = False) -> None:
-    """Words in the middle of a bar of this colour, if they fit.
+             color: str, hatched: bool = False) -> bool:
+    """Words in the middle of a bar of this colour; whether they fit.
 
     hatched: there are lines on the bar, or it is cut into slices, but not
     behind the words.
@@ -141,11 +141,13 @@ def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
     left, right = ax.get_xlim()
     shown = min(end, right) - max(start, left)
     pixels = shown / (right - left) * 0.85 * _width(ax)
-    if width_of(text, LETTERS) + 2 <= pixels:
+    fits = width_of(text, LETTERS) + 2 <= pixels
+    if fits:
         ax.text(start + (end - start) / 2, row, str(text), ha='center',
                 va='center', color=ink_on(color), clip_on=True,
                 bbox={'facecolor': color, 'edgecolor': 'none', 'pad': 1}
                 if hatched else None)
+    return fits
 
 
 def label_parts(ax: 'Axes') -> None:

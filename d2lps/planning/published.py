@@ -6,6 +6,7 @@ a source does not say is named in `assumed`.
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,11 +83,13 @@ def published_seconds(row: pd.Series) -> float:
     return flops * tokens / division.gpus / (row['published'] * 1e12)
 
 
-@checked(runs=_runs)
-def compare_runs(runs: pd.DataFrame) -> pd.DataFrame:
+@checked(runs=_runs, attention=positive)
+def compare_runs(runs: pd.DataFrame, attention: float | None = None
+                 ) -> pd.DataFrame:
     """Predicted beside published, for each run.
 
-    runs: as from `read_runs`.
+    runs: as from `read_runs`. attention: FLOP/s that its kernel reaches, in
+        place of what `Gpu.attention` says.
     Returns columns run, GPUs, published and predicted (seconds of a step),
     ratio (predicted over published), MFU of both, GB (predicted).
     """
@@ -94,6 +97,7 @@ def compare_runs(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, row in runs.iterrows():
         model, division, gpu = run_of(row)
+        gpu = replace(gpu, attention=attention or gpu.attention)
         published = published_seconds(row)
         predicted = step_time(model, division, gpu).seconds
         rows.append({'run': row['run'], 'GPUs': division.gpus,

@@ -5,8 +5,8 @@ layers, as often as there are micro-batches; the sums of tensor parallelism,
 which wait for each other; the idle time of the pipeline; and the sums of
 gradients, which overlap with the backward pass.
 
-Attention counts at the rate of other matrix products. Many kernels do not
-reach this rate, so steps with long sequences can be slower than predicted.
+Attention has a rate of its own, `Gpu.attention`, which depends on the kernel.
+With long sequences it decides how long a step takes.
 """
 from typing import NamedTuple
 
@@ -107,8 +107,8 @@ def _layer(model, division, gpu):
     rate = gpu.matmul * SHARE
     matrices = max(2 * model.matrices * tokens / tensor / rate,
                    WEIGHT * model.matrices / tensor / gpu.hbm)
-    attention = model.attention * tokens / tensor / rate * (
-        0.5 if division.flash else 1)
+    attention = model.attention * tokens / tensor * (
+        0.5 / gpu.attention if division.flash else 1 / rate)
     # What the backward pass will need is written once and read once. The
     # backward pass reads it, and reads and writes its gradient.
     passes = layer_activations(

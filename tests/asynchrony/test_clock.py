@@ -88,7 +88,7 @@ def test_a_straggler_for_ever_as_worked_by_hand():
 
 
 def test_a_straggler_that_changes_is_overtaken_with_bound_4():
-    times = step_times('a new straggler each round', 4, 2500)
+    times = step_times('a new straggler each step', 4, 2500)
     assert sooner(times, 'async', 2000) > 2.3
     assert sooner(times, 4, 2000) > 2
     assert sooner(times, 0, 2000) == 1
@@ -110,7 +110,7 @@ def test_step_times_are_what_they_are_called():
     assert (step_times('equal', 3, 5) == 1).all()
     assert step_times('one straggler', 3, 2, 7).tolist() == [
         [1, 1], [1, 1], [7, 7]]
-    turns = step_times('a new straggler each round', 4, 1000, 5)
+    turns = step_times('a new straggler each step', 4, 1000, 5)
     assert (np.sort(turns, axis=0) == [[1], [1], [1], [5]]).all()
     assert ((turns == 5).sum(axis=1) > 200).all()
     for kind in KINDS:

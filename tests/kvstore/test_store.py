@@ -390,7 +390,7 @@ def test_an_asynchronous_store_needs_an_updater():
     assert pulled(store) == [7, 7]
 
 
-# At most so many rounds ahead.
+# At most so many steps ahead.
 
 def test_a_straggler_that_never_comes_back_is_named():
     store = KVStore(num_workers=3, num_servers=2, consistency=1, timeout=0.05,

@@ -84,6 +84,7 @@ PICTURES = [picture for picture, _ in (
         {'size': [2e6, 2e9], 'busbw': [4e10, 1.3e11]})),
     made_by('plot_holdings', strategies.ring(4), 2, signs=True),
     made_by('plot_holdings', TWICE, 2, sums=True),
+    made_by('plot_launch'),
     made_by('plot_messages', {'simulated': RING.events}),
     made_by('plot_parts', PLANNED.loc[:1]),
     made_by('plot_pipeline', PIPELINE),

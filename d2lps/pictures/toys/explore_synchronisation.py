@@ -11,6 +11,7 @@ from d2lps.pictures.plots import plot_comparison, plot_topology, shown_ms
 from d2lps.pictures.rows import LETTERS, new_figure
 from d2lps.pictures.toys.explore_plans import PLANS
 from d2lps.pictures.widgets import live_picture
+from d2lps.units import several
 
 # Names in PLANS: strategies for any links and any even number of devices.
 STRATEGIES = ('gather_broadcast', 'cpu', 'sharded', 'running_sum', 'ring',
@@ -51,12 +52,18 @@ def _plan(name, num_devices):
     return PLANS[name][1](num_devices)
 
 
-def _sentence(best, worst):
-    """Which are the best and the worst, if one is better."""
-    if shown_ms(best) == shown_ms(worst):
-        return f'All take {shown_ms(best):,g} ms.'
-    return (f'Best: {best.schedule.name}, {shown_ms(best):,g} ms. '
-            f'Worst: {worst.schedule.name}, {shown_ms(worst):,g} ms.')
+def _sentence(timings):
+    """Which are the best and the worst, if one is better than the others."""
+    times = [shown_ms(timing) for timing in timings]
+    if min(times) == max(times):
+        return f'All take {times[0]:,g} ms.'
+    said = []
+    for word, time in ('Best', min(times)), ('Worst', max(times)):
+        name, *others = [timing.schedule.name for timing in timings
+                         if shown_ms(timing) == time]
+        also = f' and {several(len(others), "other")}' if others else ''
+        said.append(f'{word}: {name}{also}, {time:,g} ms.')
+    return ' '.join(said)
 
 
 def draw_synchronisation(links: str, n: int, megabytes: float,
@@ -73,8 +80,8 @@ def draw_synchronisation(links: str, n: int, megabytes: float,
     best, worst = (find(timings, key=shown_ms) for find in (min, max))
     high = max(3.5, 1.4 + 0.27 * len(plans))  # inches
     left = new_figure(4.2, high, layout=None)
-    left.suptitle('\n'.join(wrapped(_sentence(best, worst), LETTERS, 390,
-                                    True)), x=0.01, ha='left')
+    left.suptitle('\n'.join(wrapped(_sentence(timings), LETTERS, 390, True)),
+                  x=0.01, ha='left')
     ax = left.add_axes((0.46, 0.55 / high, 0.49, 1 - 1.25 / high))
     plot_comparison(timings, ax=ax)
     ax.tick_params(axis='y', labelsize=9)  # points
