@@ -1,8 +1,9 @@
-"""Training steps, as in chapter 19, and what they send and keep."""
+"""What chapter 25 has from chapter 19, and what counts bytes."""
 from ast import literal_eval
 from collections import Counter
 
 import d2lps
+import torch
 import torch.distributed as dist
 from torch.autograd.graph import saved_tensors_hooks
 from torch.distributed.tensor import DTensor
@@ -20,6 +21,46 @@ def train(model, optimizer, steps, examples=slice(None)):
         optimizer.step()
         losses.append(loss.item())
     return losses
+
+
+class Enter(torch.autograd.Function):
+    """In front of a pair: sums the gradients in the backward pass."""
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        grad = grad.clone()
+        dist.all_reduce(grad)
+        return grad
+
+
+class Leave(torch.autograd.Function):
+    """Behind a pair: sums the outputs in the forward pass."""
+    @staticmethod
+    def forward(ctx, x):
+        x = x.clone()
+        dist.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class OurReduceScatter:
+    """By an all-to-all; fully_shard calls its two methods."""
+
+    def __call__(self, output_tensor, input_tensor, group, op=None,
+                 async_op=False):
+        arrived = torch.empty_like(input_tensor)
+        dist.all_to_all_single(arrived, input_tensor, group=group)
+        rows = arrived.view(dist.get_world_size(group), -1)
+        torch.mean(rows, 0, out=output_tensor)
+
+    def allocate(self, size, *, dtype, device):
+        return torch.empty(size, dtype=dtype, device=device)
 
 
 def addresses_and_bytes():
@@ -51,6 +92,11 @@ def local(tensor):
     if isinstance(tensor, DTensor):
         tensor = tensor.to_local()
     return tensor.wait() if hasattr(tensor, 'wait') else tensor
+
+
+def held(model):
+    """The bytes of parameters that this worker has."""
+    return sum(local(one).nbytes for one in model.parameters())
 
 
 def kept(model):

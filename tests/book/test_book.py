@@ -25,7 +25,8 @@ PAGES = {
     'notebooks/exercises/README',
     *(f'notebooks/exercises/{folder}/{name}'
       for folder in ('tasks', 'solutions') for name in EXERCISES),
-    'teaching/README', 'docs/several-machines', 'docs/bare-mxnet',
+    'teaching/README', 'teaching/afternoons', 'docs/several-machines',
+    'docs/bare-mxnet',
     'notebooks/glossary', 'docs/book/references', 'docs/book/in-a-browser',
     'docs/book/your-server', 'docs/book/planner'}
 

@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 README = Path(__file__).parents[3] / 'README.md'
-CHAPTERS = 23
+CHAPTERS = 25
 CHAPTER = re.compile(r'notebooks/\d\d-')
 EXERCISES = 'notebooks/exercises/README'
 SETS_UP = re.compile(r'^%matplotlib .*\n+')  # for pictures
