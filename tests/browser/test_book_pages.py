@@ -130,6 +130,7 @@ def test_nothing_lies_over_what_is_read(read):
 
 # What is folded.
 @pytest.mark.parametrize('name, code', [
+    ('notebooks/04-on-your-own-machine', 'pictures.Drawing('),
     ('notebooks/12-when-a-ring-hangs', '.plot(')])
 def test_imports_and_drawing_code_are_folded_and_the_picture_is_not(
         read, name, code):
