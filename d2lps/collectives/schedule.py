@@ -143,7 +143,7 @@ class Schedule:
     def carry_marks(self) -> tuple[np.ndarray, np.ndarray]:
         """A mark for each device, and the sums of marks that the plan leaves.
 
-        Returns marks (devices, devices), which count the parts of each
+        Returns marks (devices, devices), which count the contributions of each
         device, and their sums (nodes, chunks, devices). A schedule too large
         for `states` is carried out on random numbers of 32 bits instead,
         (devices,), with sums (nodes, chunks): a wrong one leaves the right
@@ -176,7 +176,8 @@ class Schedule:
                     break
         fault = f'counted {times} times' if times > 1 else 'missing'
         return (f'after round {after}, {reading.node_name(self.nodes[node])}, '
-                f'chunk {chunk}: the part of device {device} is {fault}')
+                f'chunk {chunk}: the contribution of device {device} is '
+                f'{fault}')
 
     def check_sends(self) -> None:
         """Raise `ScheduleError` if a send has no defined meaning."""

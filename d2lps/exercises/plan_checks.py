@@ -91,7 +91,7 @@ def plan_of(notes: PlanNotes, n: int) -> Schedule:
 
 
 def judge_sum(notes: PlanNotes, n: int, devices: str = 'n') -> Schedule:
-    """The plan, if every device ends with the part of every device, once.
+    """The plan, if every device ends with each contribution, once.
 
     devices: the exercise's name for the number of devices.
     """
@@ -149,7 +149,7 @@ def _judge_left_out(plan):
 
 
 def judge_total(plan: Schedule) -> None:
-    """Raise `Wrong` unless every device ends with every part, once."""
+    """Raise `Wrong` unless every device ends with every contribution, once."""
     wrong = final_state(plan) != 1
     if wrong.any():
         raise Differs(
@@ -233,7 +233,7 @@ def _first_mistake(plan, wrong):
 
 
 def _way_of(plan, end, chunk):
-    """Words about a chunk whose parts do not all arrive: how far they come."""
+    """How far a chunk comes whose contributions do not all arrive."""
     have = end[:, chunk] == 1
     best = have.sum(axis=1).argmax()
     if have[best].all():

@@ -49,13 +49,13 @@ def _shares(plan, timing):
     if far or lone:
         return f'In {far or lone} of {len(steps)} rounds ' + (
             'messages do not go to neighbours.' if far else
-            'all messages go the same way.')
+            'all messages go in the same direction.')
     onward, backward = ({*np.concatenate([
         r.chunk[step == k] for r, step in zip(plan.rounds, steps)])}
         for k in (1, n - 1))
     both = onward & backward
     if n > 2 and both:
-        return f'Chunk {min(both)} goes both ways; one way is enough.'
+        return f'Chunk {min(both)} goes in both directions; one is enough.'
     there, back = (np.mean([busy[i, (i + step) % n] for i in range(n)])
                    for step in (1, -1))
     if min(there, back) > 0.99:
@@ -63,8 +63,8 @@ def _shares(plan, timing):
         sent = sum(size[r.chunk].sum() for r in plan.rounds)
         return (f'Your messages carry {sent:.3g} gradients; {2 * (n - 1)} are '
                 'enough.')
-    return (f'Cables to i + 1 are busy {there:.0%} of the time, cables back '
-            f'{back:.0%}.')
+    return (f'Cables to i + 1 are busy {there:.0%} of the time, cables to '
+            f'i - 1 {back:.0%} of it.')
 
 
 def picture(answer: Answer, n: int = 4) -> Picture:
@@ -74,7 +74,7 @@ def picture(answer: Answer, n: int = 4) -> Picture:
 
     def left(plan, title):
         return plot_timing(simulate.timing(plan, links, NBYTES), title=(
-            f'{there} GB/s there, {back} GB/s back: {title}'))
+            f'{there} GB/s to i + 1, {back} GB/s to i - 1: {title}'))
 
     rows = []
     for there, back in ((18, 18), (18, 9)):

@@ -1,4 +1,4 @@
-"""Exercise: a server that adds up rounds, whoever is fast or slow.
+"""Exercise: a server that adds one push of each worker, fast or slow.
 
 To chapter 8, notebooks/08-a-store-from-scratch.ipynb.
 """
@@ -19,8 +19,8 @@ from d2lps.missing import NotInstalled
 
 MARK = 0.5  # each push has it at a place of its own in its array
 JUNK = -7.0  # a worker writes this into an array that it uses again
-# The check of memory: rounds before it, rounds of it, elements of an array.
-WARM, ROUNDS, LARGE = 10, 30, 2_000
+# The check of memory: updates before it, updates in it, elements of an array.
+WARM, UPDATES, LARGE = 10, 30, 2_000
 
 
 class Push(NamedTuple):
@@ -32,15 +32,16 @@ class Push(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """before: all pushes until then. round: of this worker's last push.
+    """before: all pushes until then. update: number of this worker's
+    last push.
 
-    right: the pushes for this round. missing: the workers without such a
+    right: the pushes for this update. missing: the workers without such a
     push; if there are any, this worker must wait.
     """
     key: str
     rank: int
     before: list[Push]
-    round: int
+    update: int
     right: list[Push]
     missing: list[int]
 
@@ -157,8 +158,8 @@ def _numbers(array):
         return None
     numbers = np.asarray(array)
     if numbers.dtype.kind not in 'iuf' or not numbers.size:
-        raise Wrong(f'`pull` returned {brief(array)}; an array, the sum of a '
-                    'round, or None for "wait" is right.')
+        raise Wrong(f'`pull` returned {brief(array)}; an array, the sum of '
+                    'an update, or None for "wait" is right.')
     return numbers.tolist()
 
 
@@ -185,8 +186,8 @@ def judge(sums: bool, pulled: list, num_workers: int, pushes: str,
         if right is None:
             raise Wrong(f'{start} {brief(np.ravel(got)[0])}; None is right. '
                         + (f'Worker {pull.missing[0]} has not pushed for '
-                           f'round {pull.round} of {pull.key}.'
-                           if pull.round else
+                           f'update {pull.update} of {pull.key}.'
+                           if pull.update else
                            f'Worker {pull.rank} has not pushed {pull.key}.'))
         if np.shape(got) != np.shape(right):
             raise Differs(f'{start} {brief(got)}; the sum of arrays of '
@@ -210,7 +211,7 @@ def _place(pull, got, arrays):
         (inside, Counter(pull.right)), (Counter(pull.right), inside)))
     parts = []
     if more:
-        of = f' of round {more[0].number}' if more[0] not in pull.right else (
+        of = f' of update {more[0].number}' if more[0] not in pull.right else (
             ' a second time')
         parts.append(f'also has {_values(more)}' + (
             f' for key {more[0].key}' if more[0].key != pull.key else of))
@@ -276,14 +277,14 @@ class Memory(TypedDict):
 
 def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
                ) -> Memory:
-    """The number of arrays by which memory grows in `ROUNDS` more rounds.
+    """The number of arrays by which memory grows in `UPDATES` more updates.
 
-    pulls: the ranks that pull after each round.
+    pulls: the ranks that pull after each update.
     """
     chance, server = np.random.default_rng(0), answer(num_workers)
 
-    def play(rounds):
-        for _ in range(rounds):
+    def play(updates):
+        for _ in range(updates):
             for rank in range(num_workers):
                 server.push('w', rank, chance.random(LARGE))
             for rank in pulls:
@@ -294,7 +295,7 @@ def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
     try:
         play(WARM)
         before = tracemalloc.get_traced_memory()[0]
-        play(ROUNDS)
+        play(UPDATES)
         gc.collect()  # an unreachable array is not kept
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
@@ -313,10 +314,10 @@ def judge_memory(notes: Memory, num_workers: int, pulls: Sequence[int]
         raise Wrong('in the end a pull returns None. The memory is checked '
                     'when there is a sum.')
     if notes['grown'] > 2:
-        raise Wrong(f'after {ROUNDS} more rounds the server keeps '
+        raise Wrong(f'after {UPDATES} more updates the server keeps '
                     f'about {notes["grown"]:.0f} more arrays; 2 are right at '
-                    'most. When round 2 is complete, nobody can ask for '
-                    'round 1.'
+                    'most. After update 2, nobody can ask for '
+                    'the sum of update 1.'
                     + ' No worker pulls here.' * (not pulls))
 
 
@@ -354,7 +355,7 @@ def picture(answer: Answer) -> Picture:
 
 
 CHECKS = {
-    'rounds': Check(
+    'sums': Check(
         [{'num_workers': 2, 'pushes': 'w0 w0 w1'},
          {'num_workers': 2, 'pushes': 'w0 v1 w1 v0'},
          {'num_workers': 2, 'pushes': 'w0 w1 w0 w0 w1 w1'},
@@ -377,4 +378,4 @@ CHECKS = {
         [{'num_workers': 3, 'pulls': [0, 1, 2]},
          {'num_workers': 2, 'pulls': [1]}, {'num_workers': 2, 'pulls': []}],
         run_memory, judge_memory,
-        'the memory of the server does not grow with the rounds.')}
+        'the memory of the server does not grow with the updates.')}

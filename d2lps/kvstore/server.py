@@ -41,13 +41,13 @@ def parts(value: Array, places: Sequence[tuple[int, int, int]]
 class Shard:
     """A value, or a part of one, on its server; the server checks arguments.
 
-    `round` counts its updates; `pushes` has a queue for each worker.
+    `updates` counts them; `pushes` has a queue for each worker.
     """
 
     pushes: list[list[Array]]
 
     def __init__(self, key: Key, value: Array, num_workers: int) -> None:
-        self.key, self.value, self.round = key, value, 0
+        self.key, self.value, self.updates = key, value, 0
         self.pushes = [[] for _ in range(num_workers)]
 
     def update(self, updater: Updater | None = None) -> None:
@@ -56,7 +56,7 @@ class Shard:
             self.value = summed
         else:
             updater(self.key, summed, self.value)
-        self.round += 1  # only now, as an updater may raise
+        self.updates += 1  # only now, as an updater may raise
 
 
 def known(self: 'Server', key: Key, rank: int, value: Array | None = None
@@ -77,7 +77,7 @@ class Server:
     """Sums the pushes of workers; `rank` is always the rank of a worker.
 
     It has a `Shard` for each key, and counts the bytes of pushes and pulls.
-    A pushed array must not be changed before its round is complete.
+    A pushed array must not be changed before its update is made.
     """
 
     shards: dict[Key, Shard]
@@ -95,7 +95,7 @@ class Server:
         self.shards[key] = Shard(key, copy, self.num_workers)
 
     def complete(self, shard: Shard) -> bool:
-        # (ps-lite counts pushes: two of one worker complete its round, too.)
+        # (ps-lite counts pushes: two of one worker make an update, too.)
         return all(len(queue) > 0 for queue in shard.pushes)
 
     @checked(known, key=store_key, value=array)
@@ -129,7 +129,7 @@ class BoundedServer(Server):
     """Bounded delay: each push is an update, but a worker more than `bound`
     steps ahead of the slowest worker must wait to pull.
 
-    By key and rank, `pushed` counts the pushes, and `seen` has the round of
+    By key and rank, `pushed` counts the pushes, and `seen` the updates at
     the last pull. `staleness` counts pushes by the updates they had missed.
     """
 
@@ -149,7 +149,7 @@ class BoundedServer(Server):
 
     def missed(self, key: Key, rank: int) -> int:
         """The number of updates that this worker has not seen."""
-        return self.shards[key].round - self.seen.get((key, rank), 0)
+        return self.shards[key].updates - self.seen.get((key, rank), 0)
 
     @checked(known, key=store_key, value=array)
     def push(self, key: Key, rank: int, value: Array) -> None:
@@ -164,5 +164,5 @@ class BoundedServer(Server):
 
     @checked(known, key=store_key)
     def pull(self, key: Key, rank: int) -> Array:
-        self.seen[key, rank] = self.shards[key].round
+        self.seen[key, rank] = self.shards[key].updates
         return super().pull(key, rank)

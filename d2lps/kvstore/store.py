@@ -43,15 +43,14 @@ class KVStore:
         num_workers: threads that push, at most 1,000; see `consistency`.
         num_servers: length of the list `servers`, at most 1,000; they live
             on cpu(0), ...
-        consistency: how far apart the workers may be. A worker's round r
-            ends with its r-th push of a key; the next begins with a pull.
-            'sync': a round's pushes are summed into one update. A pull waits
-            until all workers have pushed in the rounds in which this worker
-            has pushed. Without a push of its own it does not wait.
+        consistency: how far apart the workers may be.
+            'sync': one push of each worker is summed into one update. A pull
+            waits until all workers have pushed as often as its worker. Without
+            a push of its worker it does not wait.
             'async': each push is an update, and no pull waits.
             k: each push is an update, and a pull waits while this worker is
             more than k steps ahead of the slowest: stale-synchronous
-            parallel (Ho et al. 2013). 0 is 'sync': one update for a round.
+            parallel (Ho et al. 2013). 0 is 'sync'.
         timeout: seconds that a call waits, longer if an updater takes longer.
         split_from: values of this many elements are split; see `place`.
 
@@ -80,7 +79,7 @@ class KVStore:
                  consistency: int | Literal['sync', 'async'] = 'sync',
                  timeout: float = 60, split_from: int = 1_000_000) -> None:
         self.rank, self.num_workers = 0, num_workers
-        self._in_rounds = consistency in ('sync', 0)
+        self._together = consistency in ('sync', 0)
         self.servers = []
         for device in map(server_device, range(num_servers)):
             if consistency == 'sync' or consistency == 0:
@@ -104,7 +103,7 @@ class KVStore:
     @property
     def type(self) -> str:
         """The name of MXNet's store that does the same, if there is one."""
-        if self._in_rounds:
+        if self._together:
             return 'dist_sync' if self.num_workers > 1 else 'local'
         return ('dist_async' if self.consistency == 'async' else
                 f'at most {self.consistency} steps ahead')
@@ -191,7 +190,7 @@ class KVStore:
                 for server in self.servers:
                     server.updater = updater()
                 self._changed.notify_all()
-            elif not self._in_rounds:
+            elif not self._together:
                 self._wait('set_updater', [None], lambda _: (
                     [] if self.servers[0].updater else [0]))
 
@@ -226,7 +225,7 @@ class KVStore:
         problems = []
         with self._held():
             groups = self._check(_arrays(key, value), 'value')
-            if not self._in_rounds and self.servers[0].updater is None:
+            if not self._together and self.servers[0].updater is None:
                 raise ValueError(
                     f'a store with consistency={self.consistency!r} needs an '
                     'updater: call set_updater or set_optimizer first')
@@ -328,7 +327,7 @@ class KVStore:
         argument = '' if key is None else repr(key)
         workers = ' and '.join(f'worker {rank}' for rank in missing(key))
         ahead = (f', being more than {self.consistency} ahead'
-                 if call == 'push' and not self._in_rounds else '')
+                 if call == 'push' and not self._together else '')
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
             f'{call}({argument}) of {workers}{ahead}. Last calls:',

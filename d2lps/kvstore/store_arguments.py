@@ -17,9 +17,9 @@ up_to_1000 = partial(integer, most=1000)
 updater_or_none = either(function, one_of(None), must=(
     'a function of (key, sum, stored) or None'))
 how_consistent = either(one_of('sync', 'async'), from_zero, must=(
-    "'sync', 'async', or how many rounds a worker may be ahead, such as 4"))
+    "'sync', 'async', or how many steps a worker may be ahead, such as 4"))
 how_far = either(one_of('async'), integer, must=(
-    "'async', or how many rounds a worker may be ahead, such as 4"))
+    "'async', or how many steps a worker may be ahead, such as 4"))
 any_priority = partial(integer, least=-2**31)
 time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
 

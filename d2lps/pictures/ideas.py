@@ -18,10 +18,11 @@ WORKS, SENDS = '#c5dff0', '#f5d58f'  # backgrounds of words
 
 
 def ring() -> Drawing:
-    """After the first round each GPU has a chunk with two parts."""
+    """After the first round each GPU has a chunk with two contributions."""
     drawing = Drawing(WIDE, HIGH, 'Four GPUs in a circle, each with four '
-                      'chunks. One chunk of each GPU also contains the part '
-                      'of its predecessor: the GPU sends this chunk on.')
+                      'chunks. One chunk of each GPU also contains the '
+                      'contribution of its predecessor: the GPU sends this '
+                      'chunk on.')
     at = [(120, 24), (200, 75), (120, 126), (40, 75)]
     for k, (x, y) in enumerate(at):
         before, (x2, y2) = (k - 1) % 4, at[(k + 1) % 4]

@@ -27,9 +27,9 @@ class ReplicatedStore:
         replicas: servers that have each key.
         num_workers: how many values make up a push.
 
-    `servers` has the `d2lps.kvstore.Server` of each number, `rounds` how
-    many pushes of each key were acknowledged, and `copied` counts the bytes
-    that went from server to server.
+    `servers` has the `d2lps.kvstore.Server` of each number. `acknowledged`
+    counts the acknowledged pushes of each key, and `copied` the bytes that
+    went from server to server.
 
     Raises, from calls with a key:
         ValueError: for a key that was not initialised, or a wrong shape.
@@ -37,7 +37,7 @@ class ReplicatedStore:
     """
 
     servers: dict[int, Server]
-    rounds: dict[Key, int]
+    acknowledged: dict[Key, int]
     _updater: Updater | None
     _kinds: dict[Key, tuple[tuple[int, ...], type]]  # shape, dtype
     _latest: dict[Key, list[bytes]]  # the newest push, under way or not
@@ -47,7 +47,7 @@ class ReplicatedStore:
     def __init__(self, num_servers: int = 4, replicas: int = 2,
                  num_workers: int = 1) -> None:
         self.replicas, self.num_workers = replicas, num_workers
-        self.servers, self.rounds, self.copied = {}, {}, 0
+        self.servers, self.acknowledged, self.copied = {}, {}, 0
         self._updater, self._kinds = None, {}
         self._latest = {}
         for server in range(num_servers):
@@ -79,9 +79,9 @@ class ReplicatedStore:
 
         After a death, and before `repair`, there are fewer than `replicas`.
         """
-        if key not in self.rounds:
+        if key not in self.acknowledged:
             raise ValueError(f'key {key!r} is not in the store; it has '
-                             f'{[*self.rounds]}')
+                             f'{[*self.acknowledged]}')
         return [server for server in self._wanted(key)
                 if key in self.servers[server].shards]
 
@@ -90,15 +90,16 @@ class ReplicatedStore:
 
     def lost(self) -> list[Key]:
         """The keys that no server has any more."""
-        return [key for key in self.rounds if not self.chain(key)]
+        return [key for key in self.acknowledged if not self.chain(key)]
 
     @checked(key=store_key, value=array)
     def init(self, key: Key, value: Array) -> None:
         """Store a first value, on all servers of the key's chain."""
-        if key in self.rounds or not self.servers:
+        if key in self.acknowledged or not self.servers:
             raise ValueError(f'key {key!r} is initialised already'
                              if self.servers else 'all servers are dead')
-        self.rounds[key], self._kinds[key] = 0, (value.shape, value.dtype)
+        self.acknowledged[key] = 0
+        self._kinds[key] = value.shape, value.dtype
         for server in self._wanted(key):
             self.servers[server].init(key, value)
 
@@ -128,16 +129,16 @@ class ReplicatedStore:
     def _messages(self, key, values):
         """Down the chain; its last server acknowledges the push."""
         servers = self._living_chain(key)
-        sender, number = 'workers', self.rounds[key] + 1
+        sender, number = 'workers', self.acknowledged[key] + 1
         pushed = [value.asnumpy().tobytes() for value in values]
-        begun = self.servers[servers[0]].shards[key].round == number
+        begun = self.servers[servers[0]].shards[key].updates == number
         if begun and pushed != self._latest[key]:
             raise ValueError(f'the previous push of key {key!r} was not '
                              'acknowledged: push its values again')
         self._latest[key] = pushed
         for server in servers:
-            # A server that has this round already only passes it on.
-            if self.servers[server].shards[key].round < number:
+            # A server that has this update already only passes it on.
+            if self.servers[server].shards[key].updates < number:
                 if sender == 'workers':
                     for rank, value in enumerate(values):
                         self.servers[server].push(key, rank, value)
@@ -147,7 +148,7 @@ class ReplicatedStore:
             if self.chain(key) != servers or self._latest[key] is not pushed:
                 return
             sender = server
-        self.rounds[key] = number
+        self.acknowledged[key] = number
         yield sender, 'workers'
 
     @checked(key=store_key, out=array)
@@ -179,22 +180,22 @@ class ReplicatedStore:
 
     def repair(self) -> None:
         """Copy each key that is left to all servers that should have it."""
-        for key in self.rounds:
-            rounds = {number: server.shards[key].round for number, server
+        for key in self.acknowledged:
+            updates = {number: server.shards[key].updates for number, server
                       in self.servers.items() if key in server.shards}
-            if not rounds:
+            if not updates:
                 continue  # the key is lost
-            newest = max(rounds, key=rounds.__getitem__)
+            newest = max(updates, key=updates.__getitem__)
             for server in self._wanted(key):
-                if rounds.get(server, -1) < rounds[newest]:
+                if updates.get(server, -1) < updates[newest]:
                     self._copy(key, newest, server)
-            for server in rounds.keys() - {*self._wanted(key)}:
+            for server in updates.keys() - {*self._wanted(key)}:
                 del self.servers[server].shards[key]
 
     def _copy(self, key, sender, receiver):
         shard = self.servers[sender].shards[key]
         self.servers[receiver].init(key, shard.value)
-        self.servers[receiver].shards[key].round = shard.round
+        self.servers[receiver].shards[key].updates = shard.updates
         self.copied += nbytes(shard.value)
 
     def _living_chain(self, key, *arrays):

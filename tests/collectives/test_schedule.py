@@ -305,13 +305,16 @@ def test_check_finds_every_mistake_and_no_others(case):
     ([[Send(0, 1, 0, True)]],
      'test: in the end, device 0, chunk 0: nothing arrived'),
     ([[Send(0, 1, 0, True)] * 2, [Send(1, 0, 0, False)]],
-     'after round 1, device 1, chunk 0: the part of device 0 is counted 2 '),
+     'after round 1, device 1, chunk 0: the contribution of device 0 is '
+     'counted 2 '),
     ([[Send('cpu', 1, 0, True)]],
      'in round 1, cpu sends chunk 0, of which it has nothing yet'),
     ([[Send(0, 'cpu', 0, True)], [Send('cpu', [0, 1], 0, False)]],
-     'after round 2, device 0, chunk 0: the part of device 1 is missing'),
+     'after round 2, device 0, chunk 0: the contribution of device 1 is '
+     'missing'),
     ([[Send([0, 0, 1], 'cpu', 0, True)], [Send('cpu', [0, 1], 0, False)]],
-     'after round 1, cpu, chunk 0: the part of device 0 is counted 2 times'),
+     'after round 1, cpu, chunk 0: the contribution of device 0 is counted '
+     '2 times'),
 ])
 def test_messages(rounds, message):
     schedule = Schedule(rounds, 2, ['cpu'], name='test')

@@ -15,7 +15,7 @@ def chapters(num_workers, calls):
             server.init(key, mx.np.zeros(2, 'float64'))
         if isinstance(call, Push):
             server.push(key, rank, mx.np.full(2, call.value, 'float64'))
-        elif server.missing(key, rank) or not server.shards[key].round:
+        elif server.missing(key, rank) or not server.shards[key].updates:
             found.append(None)
         else:
             found.append(server.pull(key, rank).tolist())

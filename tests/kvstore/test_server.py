@@ -1,4 +1,4 @@
-"""Servers: where values lie, and which pushes make a round."""
+"""Servers: where values lie, and which pushes make an update."""
 from collections import Counter
 
 import numpy as onp
@@ -75,13 +75,13 @@ def server():
     return server
 
 
-def test_a_round_takes_a_push_of_every_worker(server):
+def test_an_update_takes_a_push_of_every_worker(server):
     server.push('w', 1, np.ones(2))
     assert server.pull('w', 1).tolist() == [0, 0]
     server.push('w', 0, np.ones(2))
     assert server.pull('w', 1).tolist() == [2, 2]
     assert server.pull('w', 1).ctx == devices(2)[1]
-    assert server.shards['w'].round == 1
+    assert server.shards['w'].updates == 1
 
 
 def test_staleness_is_the_updates_since_the_last_pull():
@@ -123,7 +123,7 @@ def test_no_worker_is_ever_more_than_the_bound_ahead(turns, bound):
         assert not server.missing(0, rounds.index(min(rounds)))
     used = sum(rounds) if bound else 4 * min(rounds)
     assert server.pull(0, 0).tolist() == [used]
-    assert server.shards[0].round == (used if bound else min(rounds))
+    assert server.shards[0].updates == (used if bound else min(rounds))
     if bound:
         assert server.staleness.total() == used
 

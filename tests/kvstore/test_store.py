@@ -488,7 +488,7 @@ def test_what_an_updater_raises_reaches_the_last_to_push():
     with pytest.raises(ArithmeticError):
         store.worker(1).push(0, full(1))
     assert pulled(store) == pulled(store.worker(1)) == [1, 1]
-    assert store.servers[0].shards[0].round == 0
+    assert store.servers[0].shards[0].updates == 0
     store.set_updater(add)
     for rank in 0, 1:
         store.worker(rank).push(0, full(10))

@@ -76,7 +76,7 @@ def test_train_without_waiting_for_each_other_takes_every_step(small_set):
     results = store.run(lambda handle: d2lps.train(
         1, 32, 0.1, num_epochs=2, show=False, step=store_step(handle)))
     steps = 2 * 2 * 3  # workers, epochs, minibatches
-    assert [shard.round for shard in store.servers[0].shards.values()] == [
+    assert [shard.updates for shard in store.servers[0].shards.values()] == [
         steps] * 8
     assert [len(result.accuracy) for result in results] == [2, 2]
 

@@ -145,9 +145,9 @@ def test_a_push_in_flight_counts_once(dies, after):
     for _ in range(after):
         assert next(sending) != (servers[-1], 'workers')
     store.kill(servers[dies])
-    assert list(sending) == [] and store.rounds[7] == 0
+    assert list(sending) == [] and store.acknowledged[7] == 0
     store.push(7, [np.ones(2)])
-    assert store.rounds[7] == 1 and pulled(store, 7) == [8, 8]
+    assert store.acknowledged[7] == 1 and pulled(store, 7) == [8, 8]
 
 
 def test_what_is_acknowledged_survives_all_but_one():
@@ -173,9 +173,9 @@ def test_a_push_whose_update_failed_is_made_again():
     store.set_updater(fails_once)
     with pytest.raises(ValueError, match='once'):
         store.push(7, [np.ones(2)])
-    assert store.rounds[7] == 0 and pulled(store, 7) == [7, 7]
+    assert store.acknowledged[7] == 0 and pulled(store, 7) == [7, 7]
     store.push(7, [np.ones(2)])
-    assert store.rounds[7] == 1 and pulled(store, 7) == [8, 8]
+    assert store.acknowledged[7] == 1 and pulled(store, 7) == [8, 8]
 
 
 def test_of_two_pushes_under_way_one_is_acknowledged():
@@ -187,9 +187,9 @@ def test_of_two_pushes_under_way_one_is_acknowledged():
     told = [receiver for _, receiver in second]
     told += [receiver for _, receiver in first]
     assert told.count('workers') == 1
-    assert store.rounds[7] == 1 and pulled(store, 7) == [8, 8]
+    assert store.acknowledged[7] == 1 and pulled(store, 7) == [8, 8]
     store.push(7, [np.ones(2)])
-    assert store.rounds[7] == 2 and pulled(store, 7) == [9, 9]
+    assert store.acknowledged[7] == 2 and pulled(store, 7) == [9, 9]
 
 
 def test_other_values_than_those_under_way_are_refused():
@@ -201,7 +201,7 @@ def test_other_values_than_those_under_way_are_refused():
     with pytest.raises(ValueError, match='push of key 7 was not acknowl'):
         store.push(7, [np.ones(2)])
     store.push(7, [np.full(2, np.nan)])
-    assert store.rounds[7] == 1
+    assert store.acknowledged[7] == 1
 
 
 def test_nobody_sees_a_push_before_the_last_server_has_it():

@@ -103,8 +103,8 @@ class Animation(Drawing):
             f'after {with_unit(panel.timing.seconds, TIMES)}'
             for panel in self.panels)
         return (f'Chunks travel along cables{": " * bool(self.title)}'
-                f'{self.title}. The box of each device fills with the parts '
-                f'of all others. {done}.')
+                f'{self.title}. The box of each device fills with the '
+                f'contributions of all others. {done}.')
 
     def _repr_html_(self):
         # A browser plays it when it is first painted, which may be long

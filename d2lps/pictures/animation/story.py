@@ -16,7 +16,7 @@ class Message(NamedTuple):
     """Sends that travel together, since their ends and times are the same.
 
     round: from 1. sends: their numbers in `timing.events`. chunks: the chunk
-    of each send. held: the counts of each device's part in it, (devices,).
+    of each send. held: the counts of each device's contribution, (devices,).
     """
     round: int
     src: Node
@@ -57,7 +57,7 @@ class Story:
             ) -> Iterator[tuple[float, float | None, np.ndarray]]:
         """Contents of a box over time: (begin, end, counts), in order.
 
-        counts: how often each device's part is there. The last end is None.
+        counts: how often each device's contribution is there. The last end is None.
         """
         first, begin = self._first[self.place[node], chunk], 0.0
         there: list[tuple] = []

@@ -104,7 +104,7 @@ class Panel:
         return shrunk, paths
 
     def _rows(self, message):
-        """The devices whose parts are in a message, a row for each."""
+        """The devices whose contributions are in a message, a row for each."""
         return np.flatnonzero(np.sum(message.held, axis=0)).tolist()
 
     def _size(self, message, shrunk):
@@ -228,7 +228,7 @@ class Panel:
 
     def _column(self, drawing, counts, width, complete=False, rows=None,
                 high=None):
-        """A chunk, with the parts of the devices in it: a shape's name.
+        """A chunk, with the contributions in it: a shape's name.
 
         rows: devices with a row of height `high`; without it, all devices.
         """

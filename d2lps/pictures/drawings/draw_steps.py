@@ -39,8 +39,8 @@ def draw_training_step() -> Drawing:
     """A step of data parallelism on two devices, in five frames."""
     drawing = Drawing(720, 240, (
         'A training step in five frames. 1: the minibatch is cut into '
-        '2 parts, one for each device. 2: each device computes the '
-        'gradient of its part with its own copy of the parameters w. 3: the '
+        '2 shards, one for each device. 2: each device computes the '
+        'gradient of its shard with its own copy of the parameters w. 3: the '
         '2 gradients are summed. 4: the sum is on every device. 5: each '
         'device multiplies it by the learning rate, divides it by the number '
         'of examples, and subtracts the result from its own copy, '

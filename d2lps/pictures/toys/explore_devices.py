@@ -27,7 +27,7 @@ ALL, LIMIT = 'all four', 0.08  # seconds after which nothing is repeated
 
 
 def _jobs(arrays, way):
-    """{name: function} of one copy, and of the chosen ways to sum."""
+    """{name: function} of one copy, and of the chosen methods to sum."""
     n, store = len(arrays), mx.kv.create('local')
     store.init(0, arrays[0])
     ways = {'allreduce': allreduce, 'sharded': strategies.sharded(n).run,
@@ -40,7 +40,7 @@ def _jobs(arrays, way):
 
 
 def _measure(n, megabytes, way):
-    """Seconds of one copy and of each way: the fastest of a few turns."""
+    """Seconds of one copy and of each method: the fastest of a few turns."""
     arrays = [mx.np.zeros(max(1, round(megabytes * 250_000)), ctx=device)
               for device in devices(n)]
     jobs, turns, begin = _jobs(arrays, way), [], time.perf_counter()
@@ -91,4 +91,4 @@ def explore_devices(num_devices: int = 2, megabytes: float = 4) -> None:
     live_picture(draw_devices, {
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
         'megabytes': choose([.01, .04, .1, .4, 1, 4, 10, 40], megabytes, 'MB'),
-        'way': menu([ALL, *COPIES], ALL, 'way')})
+        'way': menu([ALL, *COPIES], ALL, 'method')})

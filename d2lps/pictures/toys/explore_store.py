@@ -9,9 +9,9 @@ from d2lps.pictures.drawing import INK, Drawing
 Consistency: TypeAlias = int | Literal['sync', 'async']
 KEY, MOST_SHOWN = 'w', 6
 RED = '#B00020'
-WAYS: dict[str, Consistency] = {
-    'sync: a round waits for all': 'sync',
-    'async: nobody waits': 'async', 'at most 1 round ahead': 1}
+MODES: dict[str, Consistency] = {
+    'sync: an update waits for all': 'sync',
+    'async: nobody waits': 'async', 'at most 1 step ahead': 1}
 
 
 def _names(ranks):
@@ -69,13 +69,13 @@ class _Play:
                 self._pull(other)
 
     def _push(self, rank):
-        rounds = self.shard.round
+        updates = self.shard.updates
         value = mx.np.array([10 ** rank], ctx=mx.cpu(rank))
         self.server.push(KEY, rank, value)
         self.arrows.append((rank, 'push', 10 ** rank))
         empty = [k for k, queue in enumerate(self.shard.pushes) if not queue]
         then = 'The server adds it to its value.'
-        if self.shard.round == rounds:
+        if self.shard.updates == updates:
             then = f'It waits in the queue for a push of {_names(empty)}.'
         elif not self.at_once:
             then = 'The server adds one push of each worker to its value.'
@@ -100,7 +100,7 @@ class _Play:
         for x, y, label in (
                 (30, 72, 'server'), (250, 72, 'pushes that wait'),
                 (556, 72, 'pulls that wait'),
-                (30, 160, f'key {KEY!r}, updates: {self.shard.round}')):
+                (30, 160, f'key {KEY!r}, updates: {self.shard.updates}')):
             picture.text(x, y, label, 13, 'start')
         for rank, pushes in enumerate(self.shard.pushes):
             self._queue(picture, rank, pushes)
@@ -139,15 +139,15 @@ def explore_store() -> None:
     """Push to a server and pull from it; see what waits for whom.
 
     It is a `Server` of `d2lps.kvstore`, and a pull waits while its
-    `missing` names somebody. Worker 0 pushes 1, worker 1 pushes 10; the
-    server adds the sum of a round to its value. At the beginning, worker 0
-    has pushed, and waits in its pull.
+    `missing` names somebody. Worker 0 pushes 1, worker 1 pushes 10;
+    the server adds one push of each worker to its value. At the beginning,
+    worker 0 has pushed, and waits in its pull.
     """
     import ipywidgets
 
     from d2lps.pictures.board import show, widget_of
     play = _Play(2, 'sync')
-    chosen = widget_of(menu(WAYS, 'sync', 'server'))
+    chosen = widget_of(menu(MODES, 'sync', 'server'))
 
     def button(label, call, *arguments):
         def act(_):
