@@ -24,7 +24,7 @@ def needs(device: int, kind: str, m: int,
           num_devices: int) -> list[tuple[int, str, int]]:
     """The passes that end before this one: (device, 'F' or 'B', m)."""
     return [(other, letter, m) for other, letter, _ in timing.needs(
-        device, Pass(kind, m), num_devices, num_parts=1)]
+        device, Pass(kind, m), num_devices, num_chunks=1)]
 
 
 def timetable(orders: Sequence[Order]

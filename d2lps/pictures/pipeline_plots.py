@@ -12,14 +12,14 @@ from d2lps.pipelines.timing import TIMED, Timed, bubble, idle_share, most_kept
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LIGHT = '#f5c98f'  # orange, of another part of the model
-# By the kind of a pass, and whether it is in part 0 or in a later one.
+LIGHT = '#f5c98f'  # orange, of a later model chunk
+# By the kind of a pass, and whether it is in a later model chunk than 0.
 LOOKS = {('F', False): (BLUE, 'forward'),
-         ('F', True): (SKY, 'forward, later part'),
+         ('F', True): (SKY, 'forward, later model chunk'),
          ('B', False): (ORANGE, 'backward'),
-         ('B', True): (LIGHT, 'backward, later part'),
+         ('B', True): (LIGHT, 'backward, later model chunk'),
          ('I', False): (ORANGE, 'gradient of the input'),
-         ('I', True): (LIGHT, 'gradient of the input, later part'),
+         ('I', True): (LIGHT, 'gradient of the input, later model chunk'),
          ('W', False): (GREEN, 'gradients of the weights'),
          ('W', True): (GREEN, 'gradients of the weights')}
 
@@ -48,11 +48,11 @@ def plot_pipeline(timed: Sequence[Timed], title: str = '',
               '#88888840', 'idle', height=0.9)
     for (kind, later), (color, label) in LOOKS.items():
         spans = [(done.start, done.end, done.stage) for done in timed
-                 if (done.step.kind, done.step.part > 0) == (kind, later)]
+                 if (done.step.kind, done.step.chunk > 0) == (kind, later)]
         if spans:
             draw_bars(ax, spans, color, label, height=0.8)
     for done in timed:
-        color, _ = LOOKS[done.step.kind, done.step.part > 0]
+        color, _ = LOOKS[done.step.kind, done.step.chunk > 0]
         name_bar(ax, done.start, done.end, done.stage, done.step.batch, color)
     kept = [most_kept([done.step for done in timed if done.stage == stage])
             for stage in range(num_stages)]
@@ -61,7 +61,7 @@ def plot_pipeline(timed: Sequence[Timed], title: str = '',
     for stage, most in enumerate(kept):
         ax.text(1.035, stage, format_number(most), weight='bold', **side)
     ax.text(1.035, -0.85, 'kept', **side)
-    legend_below(ax, 3 if any(done.step.part for done in timed) else 4)
+    legend_below(ax, 3 if any(done.step.chunk for done in timed) else 4)
     describe(ax, f'{heading}. The time of waiting is {bubble(timed):.2f} of '
                  'the time of work. The stages keep the activations of at '
                  f'most {", ".join(map(format_number, kept))} micro-batches.')

@@ -19,11 +19,11 @@ class Pass(NamedTuple):
         done in two steps: 'I' computes the gradient of the stage's input,
         'W' those of its weights.
     batch: the number of the micro-batch.
-    part: if the stage has several parts of the model, the number of the part.
+    chunk: if the stage has several model chunks, the number of the chunk.
     """
     kind: str
     batch: int
-    part: int = 0
+    chunk: int = 0
 
 
 def _as_tuple(passes: Callable[P, Iterator[Pass]]
@@ -35,11 +35,11 @@ def _as_tuple(passes: Callable[P, Iterator[Pass]]
     return order
 
 
-def _fits(stage, num_stages, num_batches, num_parts=1):
+def _fits(stage, num_stages, num_batches, num_chunks=1):
     if stage >= num_stages:
         raise ValueError(f'stage must be at most {num_stages - 1}, the last '
                          f'of {num_stages} stages; it was {stage}')
-    if num_parts > 1 and num_batches % num_stages:
+    if num_chunks > 1 and num_batches % num_stages:
         raise ValueError('num_batches must be a multiple of num_stages, '
                          f'{num_stages}; it was {num_batches}')
 
@@ -93,24 +93,24 @@ def zero_bubble(stage: int, num_stages: int, num_batches: int
         yield Pass('W', batch)
 
 
-@checked(_fits, **SIZES, num_parts=integer)
+@checked(_fits, **SIZES, num_chunks=integer)
 @_as_tuple
 def interleaved(stage: int, num_stages: int, num_batches: int,
-                num_parts: int = 2) -> Iterator[Pass]:
-    """1F1B, in which each stage has several parts of the model.
+                num_chunks: int = 2) -> Iterator[Pass]:
+    """1F1B, in which each stage has several model chunks.
 
-    Part 1 of stage 0 follows part 0 of the last stage, and so on. Each
-    `num_stages` micro-batches go through one part, then through the next.
-    With one part it is 1F1B.
+    Model chunk 1 of stage 0 follows model chunk 0 of the last stage, and so
+    on. Each `num_stages` micro-batches go through one model chunk, then
+    through the next. With one model chunk it is 1F1B.
     """
-    if num_parts == 1:
+    if num_chunks == 1:
         yield from one_f_one_b(stage, num_stages, num_batches)
         return
-    forward = [(batch, part) for first in range(0, num_batches, num_stages)
-               for part in range(num_parts)
+    forward = [(batch, chunk) for first in range(0, num_batches, num_stages)
+               for chunk in range(num_chunks)
                for batch in range(first, first + num_stages)]
-    backward = [(batch, num_parts - 1 - part) for batch, part in forward]
-    ahead = 2 * (num_stages - stage - 1) + (num_parts - 1) * num_stages + 1
+    backward = [(batch, num_chunks - 1 - chunk) for batch, chunk in forward]
+    ahead = 2 * (num_stages - stage - 1) + (num_chunks - 1) * num_stages + 1
     ahead = min(ahead, len(forward))
     for place in forward[:ahead]:
         yield Pass('F', *place)

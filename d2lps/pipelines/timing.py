@@ -34,7 +34,7 @@ def _pass(name, value):
     step = instance_of(Pass, "a Pass, such as Pass('F', 0)")(name, value)
     return Pass(one_of(*KINDS)(f'{name}.kind', step.kind),
                 from_zero(f'{name}.batch', step.batch),
-                from_zero(f'{name}.part', step.part))
+                from_zero(f'{name}.chunk', step.chunk))
 
 
 def _order(name, value):
@@ -56,13 +56,13 @@ def _complete(orders, seconds, **_):
     if kinds - {*seconds}:
         raise ValueError(f'seconds must have {", ".join(sorted(kinds))}; it '
                          f'had {", ".join(seconds) or "nothing"}')
-    for batch, part in product(
-            sorted({step.batch for step in steps}), range(_parts(steps))):
-        apart = {Pass('I', batch, part), Pass('W', batch, part)} & steps
+    batches = sorted({step.batch for step in steps})
+    for batch, chunk in product(batches, range(_num_chunks(steps))):
+        apart = {Pass('I', batch, chunk), Pass('W', batch, chunk)} & steps
         here = 'FIW' if apart else 'FB' if kinds - {'F'} else 'F'
         for k, done in enumerate(stages):
             for kind in KINDS:
-                step = Pass(kind, batch, part)
+                step = Pass(kind, batch, chunk)
                 if (step in done) != (kind in here):
                     raise ValueError(
                         f'orders[{k}] has no {step}; of this micro-batch '
@@ -72,23 +72,23 @@ def _complete(orders, seconds, **_):
                         'the same')
 
 
-def _parts(steps):
-    """The number of parts of the model that a stage has."""
-    return 1 + max(step.part for step in steps)
+def _num_chunks(steps):
+    """The number of model chunks that a stage has."""
+    return 1 + max(step.chunk for step in steps)
 
 
-def needs(stage: int, step: Pass, num_stages: int, num_parts: int
+def needs(stage: int, step: Pass, num_stages: int, num_chunks: int
           ) -> list[tuple[int, str, int]]:
-    """Passes that must end before this one: (stage, kind, part) of each."""
-    place = step.part * num_stages + stage  # of the layers in the model
+    """Passes that must end before this one: (stage, kind, chunk) of each."""
+    place = step.chunk * num_stages + stage  # of the layers in the model
     if step.kind == 'F':
         places = [(place - 1, 'F')]
     elif step.kind == 'W':
         places = [(place, 'I')]
     else:
         places = [(place, 'F'), (place + 1, step.kind)]
-    return [(part % num_stages, kind, part // num_stages)
-            for part, kind in places if 0 <= part < num_stages * num_parts]
+    return [(place % num_stages, kind, place // num_stages)
+            for place, kind in places if 0 <= place < num_stages * num_chunks]
 
 
 @checked(_complete, orders=list_of(_order, 'a list for each stage'),
@@ -108,7 +108,7 @@ def time_passes(orders: Sequence[Sequence[Pass]],
         ValueError: if a stage does a pass twice, or leaves out a pass, or if
             the stages would wait for each other forever.
     """
-    num_parts = max(map(_parts, orders))
+    num_chunks = max(map(_num_chunks, orders))
     timed: list[Timed] = []
     ends: dict[tuple[int, str, int, int], float] = {}
     free, done = [0.0] * len(orders), [0] * len(orders)
@@ -119,14 +119,14 @@ def time_passes(orders: Sequence[Sequence[Pass]],
             if done[stage] == len(order):
                 continue
             step = order[done[stage]]
-            wanted = needs(stage, step, len(orders), num_parts)
+            wanted = needs(stage, step, len(orders), num_chunks)
             keys = [(*entry, step.batch) for entry in wanted]
             if all(key in ends for key in keys):
                 arrived = [ends[key] + transfer * (key[0] != stage)
                            for key in keys]
                 start = max([free[stage], *arrived])
                 end = free[stage] = start + seconds[step.kind]
-                ends[stage, step.kind, step.part, step.batch] = end
+                ends[stage, step.kind, step.chunk, step.batch] = end
                 timed.append(Timed(stage, step, start, end))
                 done[stage] += 1
                 progress = True
@@ -180,11 +180,11 @@ def most_kept(order: Iterable[Pass]) -> float:
     """The most micro-batches whose activations a stage keeps.
 
     They are kept until the gradients of the weights are there. A stage with
-    two parts keeps half of a micro-batch's activations for each.
+    two model chunks keeps half of a micro-batch's activations for each.
 
     Args:
-        order: all passes of the stage. If it has only one part, the first
-            passes may stand alone.
+        order: all passes of the stage. If it has only one model chunk, the
+            first passes may stand alone.
 
     Raises:
         ValueError: if a backward pass is there before its forward pass.
@@ -197,4 +197,4 @@ def most_kept(order: Iterable[Pass]) -> float:
         if step._replace(kind='F') not in done:
             raise ValueError(f'order has {step}, and before it no forward '
                              'pass of this micro-batch')
-    return most / _parts(done)
+    return most / _num_chunks(done)

@@ -5,17 +5,17 @@ from d2lps import pipelines
 from d2lps.pipelines import Pass
 
 WHOLE = {'F': 1, 'B': 2}
-PARTS = {'F': 1, 'I': 1, 'W': 1}
+SPLIT = {'F': 1, 'I': 1, 'W': 1}
 SIZES = [(2, 2), (2, 6), (4, 4), (4, 8), (4, 12), (8, 32)]
 
 
-def orders(order, num_stages, num_batches, **parts):
-    return [[*order(stage, num_stages, num_batches, **parts)]
+def orders(order, num_stages, num_batches, **chunks):
+    return [[*order(stage, num_stages, num_batches, **chunks)]
             for stage in range(num_stages)]
 
 
-def timed(order, p, m, seconds, transfer=0, **parts):
-    return pipelines.time_passes(orders(order, p, m, **parts), seconds,
+def timed(order, p, m, seconds, transfer=0, **chunks):
+    return pipelines.time_passes(orders(order, p, m, **chunks), seconds,
                                  transfer)
 
 
@@ -28,13 +28,13 @@ def test_gpipe_and_1f1b_wait_equally_long(p, m):
             (p - 1) / (m + p - 1))
 
 
-@pytest.mark.parametrize('parts', [1, 2, 4])
+@pytest.mark.parametrize('chunks', [1, 2, 4])
 @pytest.mark.parametrize('p, m', SIZES)
-def test_interleaving_divides_the_bubble(p, m, parts):
+def test_interleaving_divides_the_bubble(p, m, chunks):
     """Narayanan et al. 2021, section 2.2."""
-    seconds = {kind: one / parts for kind, one in WHOLE.items()}
-    found = timed(pipelines.interleaved, p, m, seconds, num_parts=parts)
-    assert pipelines.bubble(found) == pytest.approx((p - 1) / (parts * m))
+    seconds = {kind: one / chunks for kind, one in WHOLE.items()}
+    found = timed(pipelines.interleaved, p, m, seconds, num_chunks=chunks)
+    assert pipelines.bubble(found) == pytest.approx((p - 1) / (chunks * m))
 
 
 @pytest.mark.parametrize('weights', [1, 0.8, 0.5])
@@ -50,7 +50,7 @@ def test_zero_bubble_waits_as_long_as_its_paper_says(p, m, weights):
 @pytest.mark.parametrize('order', [pipelines.gpipe, pipelines.one_f_one_b,
                                    pipelines.zero_bubble])
 def test_each_pass_is_done_once_and_after_what_it_needs(order):
-    found = timed(order, 3, 5, WHOLE | PARTS, transfer=0.25)
+    found = timed(order, 3, 5, WHOLE | SPLIT, transfer=0.25)
     ends = {(one.stage, one.step.kind, one.step.batch): one.end
             for one in found}
     assert len(ends) == len(found)
@@ -69,13 +69,13 @@ def test_each_pass_is_done_once_and_after_what_it_needs(order):
             (stage, kind, batch) for stage in range(3) for batch in range(5)}
 
 
-@pytest.mark.parametrize('order, parts, kept', [
+@pytest.mark.parametrize('order, chunks, kept', [
     (pipelines.gpipe, {}, [8, 8, 8, 8]),
     (pipelines.one_f_one_b, {}, [4, 3, 2, 1]),
     (pipelines.zero_bubble, {}, [4, 4, 4, 4]),
-    (pipelines.interleaved, {'num_parts': 2}, [5.5, 4.5, 3.5, 2.5])])
-def test_what_stages_keep(order, parts, kept):
-    assert [*map(pipelines.most_kept, orders(order, 4, 8, **parts))] == kept
+    (pipelines.interleaved, {'num_chunks': 2}, [5.5, 4.5, 3.5, 2.5])])
+def test_what_stages_keep(order, chunks, kept):
+    assert [*map(pipelines.most_kept, orders(order, 4, 8, **chunks))] == kept
 
 
 def test_stages_that_wait_for_each_other_are_found():
@@ -91,8 +91,8 @@ def test_orders_can_be_read_again_and_a_readers_own_may_yield():
     assert pipelines.most_kept(iter(order)) == 8
 
 
-def test_interleaved_with_one_part_is_1f1b():
-    assert orders(pipelines.interleaved, 4, 6, num_parts=1) == (
+def test_interleaved_with_one_model_chunk_is_1f1b():
+    assert orders(pipelines.interleaved, 4, 6, num_chunks=1) == (
         orders(pipelines.one_f_one_b, 4, 6))
 
 
@@ -110,11 +110,11 @@ def test_an_order_with_a_mistake_is_not_timed(order, found):
         mine, others = mine + [Pass('I', 1)], others[:-1] + [
             Pass('I', 1), Pass('W', 1)]
     with pytest.raises(ValueError, match=found):
-        pipelines.time_passes([mine, others], WHOLE | PARTS)
+        pipelines.time_passes([mine, others], WHOLE | SPLIT)
 
 
 @pytest.mark.parametrize('step, field', [
-    (Pass('F', 0.5), 'batch'), (Pass('F', 0, -1), 'part')])
+    (Pass('F', 0.5), 'batch'), (Pass('F', 0, -1), 'chunk')])
 def test_a_pass_that_cannot_be_is_not_timed(step, field):
     with pytest.raises(ValueError, match=rf'\[0\].{field} must be a whole'):
         pipelines.time_passes([[step]], WHOLE)
@@ -122,7 +122,7 @@ def test_a_pass_that_cannot_be_is_not_timed(step, field):
 
 def test_some_micro_batches_may_have_their_gradients_in_two_steps():
     order = [*pipelines.gpipe(0, 1, 2)][:-1] + [Pass('I', 1), Pass('W', 1)]
-    assert pipelines.time_passes([order, order], WHOLE | PARTS)[-1].end == 9
+    assert pipelines.time_passes([order, order], WHOLE | SPLIT)[-1].end == 9
 
 
 @pytest.mark.parametrize('call, says', [
@@ -130,7 +130,7 @@ def test_some_micro_batches_may_have_their_gradients_in_two_steps():
     (lambda: [*pipelines.interleaved(0, 4, 6)], 'multiple of num_stages'),
     (lambda: pipelines.time_passes(['FB'], WHOLE), 'a list of passes'),
     (lambda: timed(pipelines.gpipe, 2, 2, {'F': 1}), 'seconds must have B'),
-    (lambda: pipelines.time_passes([[Pass('F', 0), Pass('I', 0)]], PARTS),
+    (lambda: pipelines.time_passes([[Pass('F', 0), Pass('I', 0)]], SPLIT),
      r"orders\[0\] has no Pass\(kind='W'.* each stage must have F, I, W"),
     (lambda: timed(pipelines.gpipe, 2, 2, {'X': 1}), 'kinds of passes'),
     (lambda: pipelines.bubble([]), 'timed is too short'),

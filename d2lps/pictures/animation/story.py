@@ -57,7 +57,8 @@ class Story:
             ) -> Iterator[tuple[float, float | None, np.ndarray]]:
         """Contents of a box over time: (begin, end, counts), in order.
 
-        counts: how often each device's contribution is there. The last end is None.
+        counts: how often each device's contribution is there. The last end
+        is None.
         """
         first, begin = self._first[self.place[node], chunk], 0.0
         there: list[tuple] = []
