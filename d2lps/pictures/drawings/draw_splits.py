@@ -23,8 +23,8 @@ def draw_splits() -> Row:
         _by_channels('Layer partitioning', 'some channels of\nevery layer on '
                      'each', 'activations cross after\nevery layer, gradients'
                      '\nbetween layers', 'has a shard of the channels of '
-                     'every layer and gets all examples; activations cross after '
-                     'every layer, gradients between layers'),
+                     'every layer and gets all examples; activations cross '
+                     'after every layer, gradients between layers'),
         _by_examples('Data parallelism', 'all layers and\nsome examples on '
                      'each', 'sums of gradients cross\nonce per minibatch',
                      'has the whole network and a shard of the examples; sums '
