@@ -160,7 +160,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], object]] = {
     'seconds': _seconds, 'MFU': lambda row: f'{row["MFU"]:.0%}',
     'GB': lambda row: f'{row["GB"]:,.0f}',
     'micro-batch': lambda row: row['micro_batch'],
-    'parts': lambda row: row['interleave'],
+    'chunks': lambda row: row['interleave'],
     'ZeRO': lambda row: row['zero'],
     'recompute': lambda row: row['recompute']}
 

@@ -21,7 +21,7 @@ class Division:
         number of GPUs.
     micro_batch: sequences in a micro-batch. micro_batches: how many of them
         each pipeline goes through in a step.
-    interleave: parts of the model that each stage has (1: not interleaved).
+    interleave: model chunks that each stage has (1: not interleaved).
     zero: the stage of ZeRO, 0 to 3.
     recompute: which activations the backward pass computes again: 'none',
         'selective' (the scores of attention) or 'full' (all of a layer).
