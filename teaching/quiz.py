@@ -25,6 +25,8 @@ ANSWER = re.compile(r'<summary>.*?</summary>\s*(.*?)\s*</details>', re.S)
 # Two forms that a formula may have; what is code has none.
 FORMULA = re.compile(r'<(?P<code>code|pre)\b.*?</(?P=code)>'
                      r'|\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^$]+)\$', re.S)
+ELSEWHERE = ('If a guess names a picture, a table, code or a run, it is in '
+             'the section of the chapter with this name.')
 STYLE = '''
 body { font: 11pt/1.4 sans-serif; max-width: 42em; margin: 2em auto; }
 li { margin-bottom: 1.5em; break-inside: avoid; }
@@ -100,7 +102,7 @@ def gift(title: str, asked: list[Question]) -> str:
         text = re.sub(r'([\\~=#{}:])', r'\\\1', text)
         return text.replace('\n', r'\n')  # an empty line would end a question
 
-    entries = [f'// {title}: {len(asked)} guesses\n'
+    entries = [f'// {title}: {len(asked)} guesses\n// {ELSEWHERE}\n'
                f'$CATEGORY: d2lps/{title}\n']
     for number, one in enumerate(asked, 1):
         name = escaped(f'{number}. {one.section}'.replace('`', ''))
@@ -122,7 +124,8 @@ def paper(title: str, asked: list[Question]) -> str:
     title = html.escape(title)
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
             f'<title>{title}</title><style>{STYLE}</style></head><body>\n'
-            f'<h1>{title}</h1>\n<p>Name:</p>\n<ol>\n{asks}\n</ol>\n'
+            f'<h1>{title}</h1>\n<p>{ELSEWHERE}</p>\n<p>Name:</p>\n'
+            f'<ol>\n{asks}\n</ol>\n'
             f'<div class="answers"><h2>Answers: {title}</h2>\n'
             f'<ol>\n{answers}\n</ol></div></body></html>\n')
 
