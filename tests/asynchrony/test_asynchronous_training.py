@@ -53,7 +53,7 @@ def test_the_store_counts_what_the_plan_says(name, results):
     plan, store = plan_of(name), results[name][1]
     [server] = store.servers
     shard, last = server.shards[0], plan.events[-1]
-    assert shard.round == last.updates
+    assert shard.updates == last.updates
     if name == 'backup':
         late = [event for event in plan.events if event.call == 'late']
         assert late and server.dropped == 8 * len(late)
