@@ -7,6 +7,8 @@ that the other tests need is in tests/conftest.py.
 """
 import os
 import signal
+import socket
+import tempfile
 
 import pytest
 
@@ -19,6 +21,19 @@ LIMIT = 600  # seconds, which only what hangs takes, also on a busy machine
 collect_ignore = ['notebooks/exercises']
 
 
+def listen_on_unix_sockets():
+    """Between a kernel's choice of a port and its use, others can take it."""
+    from nbval import kernel
+
+    class Manager(kernel.KernelManager):
+        def __init__(self, **settings):
+            self.folder = tempfile.TemporaryDirectory()
+            super().__init__(
+                transport='ipc', ip=os.path.join(self.folder.name, 'kernel'),
+                **settings)
+    kernel.KernelManager = Manager
+
+
 def pytest_configure(config):
     """Cells assert what matters; their outputs are not compared."""
     if config.option.markexpr == QUICK:
@@ -29,6 +44,8 @@ def pytest_configure(config):
         config.option.nbval_current_env = True
         config.option.nbval_cell_timeout = LIMIT
         config.option.nbval_kernel_startup_timeout = LIMIT
+        if hasattr(socket, 'AF_UNIX'):  # not on Windows
+            listen_on_unix_sockets()
     # What a shell starts with & ignores Ctrl-C, and so would our tests of it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

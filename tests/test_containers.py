@@ -84,10 +84,16 @@ def test_a_container_s_lab_shows_its_secret_and_asks_for_it(tmp_path):
 
         def status(address, **headers):
             request = urllib.request.Request(address, headers=headers)
-            try:
-                return urllib.request.urlopen(request, timeout=LIMIT).status
-            except urllib.error.HTTPError as error:
-                return error.code
+            while True:
+                try:
+                    with urllib.request.urlopen(request, timeout=LIMIT) as got:
+                        return got.status
+                except urllib.error.HTTPError as error:
+                    return error.code
+                except urllib.error.URLError:  # shown before it listens
+                    assert lab.poll() is None, log.read_text()
+                    assert time.monotonic() < deadline, log.read_text()
+                    time.sleep(0.1)
         contents = f'http://127.0.0.1:{port}/api/contents?'
         secret = address.partition('?')[2]
         assert status(contents) == 403

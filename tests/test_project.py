@@ -178,4 +178,5 @@ def test_what_a_ci_job_loads_is_in_the_extra_check():
             node, (ast.Import, ast.ImportFrom)) for name in (
                 [node.module] if isinstance(node, ast.ImportFrom) else
                 [alias.name for alias in node.names])}
-    assert imported - {*sys.stdlib_module_names} <= {'pytest', 'd2lps'}
+    assert imported - {*sys.stdlib_module_names} <= {
+        'pytest', 'nbval', 'd2lps'}

@@ -1,6 +1,6 @@
 # ruff: noqa: E402, F811, F821
 # %% wrong: pushes are counted, not workers
-# loses: rounds, wait
+# loses: sums, wait
 class SyncServer:
     def __init__(self, num_workers):
         self.num_workers, self.waiting, self.sums = num_workers, {}, {}
@@ -77,7 +77,7 @@ class SyncServer:
 
 
 # %% wrong: the rule of the check, called
-# loses: rounds, wait, arrays, memory
+# loses: sums, wait, arrays, memory
 from d2lps.exercises import two_pushes
 
 
@@ -99,7 +99,7 @@ class SyncServer:
 
 
 # %% wrong: the chapter's class inside
-# loses: rounds, wait, arrays
+# loses: sums, wait, arrays
 from d2lps.kvstore.server import Server as Chapters
 
 
@@ -122,7 +122,7 @@ class SyncServer:
 
 
 # %% wrong: a sum of zeros counts as no sum
-# loses: rounds
+# loses: sums
 class SyncServer:
     def __init__(self, num_workers):
         self.n = num_workers
